@@ -1,6 +1,7 @@
 // `shoal-worker`: what computes. Started by shoal and its keepers; nobody needs to type it.
 #include "launch/arguments.h"
 #include "launch/child_process.h"
+#include "launch/commands/run/device_memory.h"
 #include "launch/inherited.h"
 #include "launch/interface.h"
 #include "launch/life_line.h"
@@ -37,12 +38,17 @@ Result<int> print_fingerprint(const Options&) {
   return 0;
 }
 
+template <auto kCommand, class Options>
+Result<int> on_its_device(const Options& options) {
+  return run_on_device(options.device, [&options] { return kCommand(options); });
+}
+
 std::vector<Subcommand> subcommands() {
   return {
       {&worker_node_command(), bind(worker_node_options, run_worker_node)},
-      {&single_command(), bind(single_options, run_single)},
-      {&command_named("eval"), bind(eval_options, run_eval)},
-      {&command_named("sample"), bind(sample_options, run_sample)},
+      {&single_command(), bind(single_options, on_its_device<run_single, SingleOptions>)},
+      {&command_named("eval"), bind(eval_options, on_its_device<run_eval, EvalOptions>)},
+      {&command_named("sample"), bind(sample_options, on_its_device<run_sample, SampleOptions>)},
       {&command_named("init"), bind(init_options, run_init)},
       {&fingerprint_command(), print_fingerprint},
       {&features_command(), print_features},

@@ -4,6 +4,7 @@
 #include "launch/commands/plan/model_cut.h"
 #include "runtime/base/compose.h"
 #include "runtime/device/plugin/load_plugin.h"
+#include "runtime/device/queue/device_fault.h"
 #include "runtime/executor/device_name.h"
 #include "runtime/plan/resources/device_fit.h"
 
@@ -24,6 +25,16 @@ Status check_device_memory(const ExecutorConfig& wanted) {
   const auto lack = lack_on_device(need, memory->free_bytes);
   if (!lack) return Done{};
   return fail(Error::kUsage, compose("device ", wanted.device, ": stage ", wanted.stage, " ", *lack));
+}
+
+Result<int> run_on_device(const std::string& device, const std::function<Result<int>()>& command) {
+  try {
+    return command();
+  } catch (...) {
+    const auto fault = device_fault_of(std::current_exception());
+    if (!fault) throw;
+    return fail(Error::kInternal, compose("device ", device, ": ", *fault));
+  }
 }
 
 }  // namespace shoal

@@ -1,7 +1,10 @@
-// Asks before a start whether a stage fits the memory of its device. The processor's memory is not asked about.
-// The sentence names the device, what is needed, what is free, and what would fit
-// (runtime/plan/resources/device_fit.h).
+// Asks before a start whether a stage fits the memory of its device, and says of one that fails what it failed with.
+// The processor's memory is not asked about. The sentence names the device, what is needed, what is free, and what
+// would fit (runtime/plan/resources/device_fit.h).
 #pragma once
+
+#include <functional>
+#include <string>
 
 #include "runtime/base/error.h"
 #include "runtime/device/executor_factory.h"
@@ -10,5 +13,8 @@ namespace shoal {
 
 // Errors: kUsage.
 [[nodiscard]] Status check_device_memory(const ExecutorConfig& wanted);
+
+// Runs a command of one process on a device. What the device fails with is kInternal, in one sentence.
+[[nodiscard]] Result<int> run_on_device(const std::string& device, const std::function<Result<int>()>& command);
 
 }  // namespace shoal
