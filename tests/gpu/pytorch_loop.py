@@ -1,6 +1,6 @@
 """The yardstick on the same card: a GPT-2 in PyTorch, float32, the usual training loop, random bytes.
 
-    python pytorch_loop.py eager|compile LAYERS HEADS WIDTH CONTEXT ROWS MICROBATCHES     prints tokens per second
+    python pytorch_loop.py eager|compile DEVICE LAYERS HEADS WIDTH CONTEXT ROWS MICROBATCHES     prints tokens per second
 
 Attention is PyTorch's fused one, products are IEEE float32 (no TF32), AdamW is its fused one, the norm is clipped.
 """
@@ -47,24 +47,29 @@ class Gpt(nn.Module):
         return F.cross_entropy(self.lm_head(self.ln_f(x)).view(-1, VOCABULARY), targets.reshape(-1))
 
 
+def finish(device):
+    if device != "cpu":
+        torch.cuda.synchronize()
+
+
 def main():
-    how = sys.argv[1]
-    layers, heads, width, context, rows, microbatches = map(int, sys.argv[2:8])
+    how, device = sys.argv[1:3]
+    layers, heads, width, context, rows, microbatches = map(int, sys.argv[3:9])
     torch.manual_seed(1)
-    model = Gpt(layers, heads, width, context).cuda()
+    model = Gpt(layers, heads, width, context).to(device)
     compute = torch.compile(model) if how == "compile" else model
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
     times = []
     for _ in range(WARM_UP + STEPS):
-        torch.cuda.synchronize()
+        finish(device)
         start = time.perf_counter()
         for _ in range(microbatches):
-            tokens = torch.randint(VOCABULARY, (rows, context + 1)).pin_memory().cuda(non_blocking=True)
+            tokens = torch.randint(VOCABULARY, (rows, context + 1)).to(device)
             (compute(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()) / microbatches).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
-        torch.cuda.synchronize()
+        finish(device)
         times.append(time.perf_counter() - start)
     print(round(rows * context * microbatches / statistics.median(times[WARM_UP:])))
 
