@@ -1,6 +1,8 @@
 // A replica that hangs cannot be ended, for its thread does not come back: the process is given up.
 #include "runtime/node/hosted_stages.h"
 
+#include <algorithm>
+
 #include "runtime/base/compose.h"
 #include "runtime/base/log.h"
 
@@ -16,12 +18,20 @@ NodeEffects HostedStages::spawn(const SpawnStage& order) {
     if (stage.branch < order.branch) stops.emplace_back(StopStage{replica, std::nullopt});
   }
   if (!stops.empty()) {
-    next_ = order;
+    await(order);
     return stops;
   }
   log_info("node_agent", "starting ", stage_name(order), " as incarnation ", order.replica);
   newest_ = order.replica;
   return {StartStage{order}};
+}
+
+// Once; what waits for an earlier branch than this one comes too late.
+void HostedStages::await(const SpawnStage& order) {
+  std::erase_if(next_,
+                [&](const SpawnStage& other) { return other.branch < order.branch || other.replica == order.replica; });
+  next_.push_back(order);
+  std::ranges::sort(next_, {}, &SpawnStage::replica);
 }
 
 // Said again with every start of a stage: while the supervisor does not know of the crash, nobody believes that this
@@ -32,7 +42,7 @@ NodeEffects HostedStages::started(const SpawnStage& order, RunId run) {
 }
 
 NodeEffects HostedStages::end(const EndStage& order) {
-  if (next_ && next_->replica == order.replica) next_.reset();
+  std::erase_if(next_, [&](const SpawnStage& next) { return next.replica == order.replica; });
   const auto found = running_.find(order.replica);
   if (found == running_.end()) return {};
   log_info("node_agent", "ending ", stage_name(found->second), ": ", order.reason);

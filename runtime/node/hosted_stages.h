@@ -1,7 +1,8 @@
 // The stages of one process: which run, which starts next, which hangs, and the report of one that ended.
 //
 // A number is started once, however often it is ordered: orders come with rising numbers, or are repeats. A device
-// holds one branch at a time: a stage of a later branch waits until those of the earlier one have ended. Of a replica
+// holds one branch at a time: the stages of a later branch, of which a shared device has several, wait until those of
+// the earlier one have ended. Of a replica
 // that ended the supervisor is told what it was computing, and so of those that the process's last life left behind at
 // a crash. Pure but for the note of what is computed (work_note.h): time comes in.
 #pragma once
@@ -37,8 +38,8 @@ class HostedStages {
   [[nodiscard]] NodeEffects end(const EndStage& order);
   // Returns the order that had started it; nothing if no such stage runs.
   [[nodiscard]] std::optional<SpawnStage> down(Incarnation replica);
-  // Returns the order that waited for the stages of the earlier branch.
-  [[nodiscard]] std::optional<SpawnStage> take_next() { return std::exchange(next_, std::nullopt); }
+  // Returns the orders that waited for the stages of the earlier branch, in order.
+  [[nodiscard]] std::vector<SpawnStage> take_next() { return std::exchange(next_, {}); }
 
   // Asks each that owes no answer.
   [[nodiscard]] NodeEffects ask(Instant now);
@@ -57,10 +58,12 @@ class HostedStages {
   [[nodiscard]] bool is_empty() const { return running_.empty(); }
 
  private:
+  void await(const SpawnStage& order);
+
   std::shared_ptr<WorkNote> note_;
   std::map<Incarnation, SpawnStage> running_;
-  Incarnation newest_;  // that was started
-  std::optional<SpawnStage> next_;
+  Incarnation newest_;            // that was started
+  std::vector<SpawnStage> next_;  // of one branch
   HangWatch hangs_;
 };
 

@@ -215,7 +215,7 @@ NodeEffects NodeCore::stage_down(Incarnation replica, const std::string& reason)
   NodeEffects out{ForgetStage{*order, stage_name(*order)}};
   if (standing_ == Standing::kEnding) return out;
   out.push_back(stages_.report_end(*order, reason));
-  if (const auto next = stages_.take_next()) add(out, spawn(*next));
+  for (const SpawnStage& next : stages_.take_next()) add(out, spawn(next));
   return out;
 }
 

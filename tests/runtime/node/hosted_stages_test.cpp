@@ -63,8 +63,24 @@ TEST(HostedStages, AStageOfALaterBranchWaitsForTheEndOfTheEarlierOnes) {
   EXPECT_EQ(stops[0].replica, Incarnation{31});
   EXPECT_FALSE(stops[0].reason) << "an ordinary end";
   ASSERT_TRUE(hosted.stages.down(Incarnation{31}));
-  EXPECT_EQ(hosted.stages.take_next(), order_for(41, 1));
-  EXPECT_FALSE(hosted.stages.take_next()) << "once";
+  EXPECT_EQ(hosted.stages.take_next(), std::vector{order_for(41, 1)});
+  EXPECT_TRUE(hosted.stages.take_next().empty()) << "once";
+}
+
+// A shared device is given several; each may be ordered again meanwhile, and no stage of the old branch may be left.
+TEST(HostedStages, SeveralOfALaterBranchWaitTogether) {
+  Hosted hosted;
+  EXPECT_TRUE(hosted.spawn(order_for(31)));
+  EXPECT_TRUE(hosted.spawn(order_for(32)));
+  for (const std::uint64_t replica : {42, 41, 42}) EXPECT_FALSE(hosted.spawn(order_for(replica, 1)));
+  ASSERT_TRUE(hosted.stages.down(Incarnation{32}));
+  for (const SpawnStage& next : hosted.stages.take_next()) EXPECT_FALSE(hosted.spawn(next)) << "31 still runs";
+  (void)hosted.stages.end({StageId{1}, Incarnation{43}, "another"});
+  ASSERT_TRUE(hosted.stages.down(Incarnation{31}));
+  const auto next = hosted.stages.take_next();
+  EXPECT_EQ(next, (std::vector{order_for(41, 1), order_for(42, 1)})) << "in order, each once";
+  for (const SpawnStage& order : next) EXPECT_TRUE(hosted.spawn(order));
+  EXPECT_EQ(hosted.stages.served().size(), 2U);
 }
 
 TEST(HostedStages, AnOrderThatWaitsIsWithdrawnByItsEnd) {
@@ -73,7 +89,7 @@ TEST(HostedStages, AnOrderThatWaitsIsWithdrawnByItsEnd) {
   (void)hosted.stages.spawn(order_for(41, 1));
   EXPECT_TRUE(hosted.stages.end({StageId{1}, Incarnation{41}, "it is in no view"}).empty());
   ASSERT_TRUE(hosted.stages.down(Incarnation{31}));
-  EXPECT_FALSE(hosted.stages.take_next());
+  EXPECT_TRUE(hosted.stages.take_next().empty());
 }
 
 TEST(HostedStages, EndsTheStageThatIsMeantAndNoOther) {
@@ -151,7 +167,7 @@ TEST(HostedStages, NoNumberStartsTwiceAndNoTwoBranchesRunTogether) {
       const auto one = std::next(running.begin(), static_cast<std::ptrdiff_t>(random() % running.size()));
       EXPECT_EQ(hosted.stages.down(one->first), one->second);
       running.erase(one);
-      if (const auto next = hosted.stages.take_next()) start(*next);
+      for (const SpawnStage& next : hosted.stages.take_next()) start(next);
     }
     ASSERT_EQ(hosted.stages.served().size(), running.size());
   }
