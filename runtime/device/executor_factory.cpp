@@ -40,7 +40,9 @@ std::unique_ptr<StageExecutor> encoding(std::unique_ptr<StageExecutor> device, c
 
 std::unique_ptr<StageExecutor> paced(std::unique_ptr<StageExecutor> device, double pace_ms) {
   const auto pace = std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(pace_ms));
-  return std::make_unique<PacedStageExecutor>(std::move(device), pace, std::make_shared<SteadyClock>(),
+  static const auto shared =
+      std::make_shared<PacedDevice>(std::make_shared<SteadyClock>());  // a process has one device
+  return std::make_unique<PacedStageExecutor>(std::move(device), pace, shared,
                                               [](Instant end) { std::this_thread::sleep_until(end); });
 }
 

@@ -6,14 +6,14 @@
 namespace shoal {
 
 PacedStageExecutor::PacedStageExecutor(std::unique_ptr<StageExecutor> device, Duration pace,
-                                       std::shared_ptr<const Clock> clock, WaitUntil wait_until)
+                                       std::shared_ptr<PacedDevice> shared, WaitUntil wait_until)
     : ForwardingStageExecutor(std::move(device)),
       pace_(pace),
-      clock_(std::move(clock)),
+      shared_(std::move(shared)),
       wait_until_(std::move(wait_until)) {}
 
 TensorBlob PacedStageExecutor::forward(const MicrobatchWork& work) {
-  const Instant end = clock_->now() + pace_;
+  const Instant end = shared_->reserve(pace_);
   TensorBlob activation = device_->forward(work);
   wait_until_(end);
   return activation;
@@ -28,23 +28,24 @@ int PacedStageExecutor::halves(MicrobatchId microbatch, WeightGradients when) {
 
 BackwardResult PacedStageExecutor::backward(MicrobatchId microbatch, const TensorBlob& output_gradient,
                                             WeightGradients when) {
-  const Instant end = clock_->now() + halves(microbatch, when) * pace_;
+  const Instant end = shared_->reserve(halves(microbatch, when) * pace_);
   BackwardResult result = device_->backward(microbatch, output_gradient, when);
   wait_until_(end);
   return result;
 }
 
 BackwardResult PacedStageExecutor::forward_backward(const MicrobatchWork& work, WeightGradients when) {
-  const Instant end = clock_->now() + (1 + halves(work.microbatch, when)) * pace_;
+  const Instant end = shared_->reserve((1 + halves(work.microbatch, when)) * pace_);
   BackwardResult result = device_->forward_backward(work, when);
   wait_until_(end);
   return result;
 }
 
 AccumulateResult PacedStageExecutor::accumulate(MicrobatchId microbatch) {
-  const Instant end = clock_->now() + pace_;
+  if (left_.erase(microbatch) == 0) return device_->accumulate(microbatch);
+  const Instant end = shared_->reserve(pace_);
   AccumulateResult result = device_->accumulate(microbatch);
-  if (left_.erase(microbatch) > 0) wait_until_(end);
+  wait_until_(end);
   return result;
 }
 
@@ -59,7 +60,7 @@ void PacedStageExecutor::skip() {
 }
 
 EvaluateResult PacedStageExecutor::evaluate(const MicrobatchWork& work) {
-  const Instant end = clock_->now() + pace_;
+  const Instant end = shared_->reserve(pace_);
   EvaluateResult result = device_->evaluate(work);
   wait_until_(end);
   return result;

@@ -20,15 +20,29 @@ struct StoppedClock final : Clock {
 
 struct Paced {
   std::shared_ptr<StoppedClock> clock = std::make_shared<StoppedClock>();
+  std::shared_ptr<PacedDevice> device = std::make_shared<PacedDevice>(clock);
   std::vector<Duration> waits;
   std::unique_ptr<StageExecutor> executor;
 
   Paced(const Config& config, std::uint32_t stage) {
-    auto device = make_stage_executor({config, StageId{stage}, 2, "cpu"});
-    executor = std::make_unique<PacedStageExecutor>(std::move(*device), milliseconds(20), clock,
-                                                    [this](Instant end) { waits.push_back(end - clock->instant); });
+    auto real = make_stage_executor({config, StageId{stage}, 2, "cpu"});
+    executor = std::make_unique<PacedStageExecutor>(std::move(*real), milliseconds(20), device, [this](Instant end) {
+      waits.push_back(end - clock->instant);
+      clock->instant = end;
+    });
   }
 };
+
+// Two stages on one device take as long as the sum of both; a device that rested owes nothing.
+TEST(PacedDevice, DoesOneThingAfterTheOther) {
+  const auto clock = std::make_shared<StoppedClock>();
+  PacedDevice device(clock);
+  clock->instant += milliseconds(100);
+  EXPECT_EQ(device.reserve(milliseconds(20)), clock->instant + milliseconds(20));
+  EXPECT_EQ(device.reserve(milliseconds(30)), clock->instant + milliseconds(50));
+  clock->instant += milliseconds(500);
+  EXPECT_EQ(device.reserve(milliseconds(20)), clock->instant + milliseconds(20));
+}
 
 TEST(PacedExecutor, WaitsOncePerForwardAndOncePerHalfOfABackward) {
   const Config config = small_config(Reduction::kExact);
