@@ -300,6 +300,9 @@ void add_swarm_and_files(std::vector<ConfigKey>& keys) {
   Section swarm(keys, "swarm");
   swarm.later("rebalance_every_s", KeyType::kInteger, KeyValue(std::int64_t{0}),
               "time between moves of replicas to loaded stages; 0: off");
+  swarm.add("share_devices", FIELD(swarm.share_devices), "", kChange,
+            "lets a worker serve several stages where machines are fewer than stages x replicas: the run starts, and "
+            "goes on, slower instead of waiting; a machine that joins later takes a stage over");
   swarm.add("heartbeat_ms", FIELD(swarm.heartbeat_ms), "ms", kChange, "time between heartbeats of a node").range =
       between(10, 3600000);
   swarm.add("dead_after_ms", FIELD(swarm.dead_after_ms), "ms", kChange, "silence after which a node counts as lost")
@@ -366,7 +369,7 @@ void add_idle_rules(std::vector<ConfigKey>& keys) {
        "sync.fragments", "sync.pattern", "sync.overlap", "sync.mix", "sync.wire", "sync.error_feedback",
        "sync.inner_state", "sync.requeue_lost", "sync.quorum", "sync.grace_s", "sync.backend"},
       {[](const Config& config) { return config.sync.mode == SyncMode::kEveryStep; }, "sync.mode = \"every_step\""});
-  idle_while(keys, {"pipeline.activations", "pipeline.recompute"},
+  idle_while(keys, {"pipeline.activations", "pipeline.recompute", "swarm.share_devices"},
              {[](const Config& config) { return config.pipeline.stages == 1; }, "pipeline.stages = 1"});
   idle_while(keys, {"sync.eager_variant"},
              {[](const Config& config) { return config.sync.outer_update != OuterUpdate::kEager; },

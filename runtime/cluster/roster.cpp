@@ -6,10 +6,15 @@
 namespace shoal {
 
 void Roster::follow(const JournalEntry& entry) {
+  const auto* removed = std::get_if<RemoveReplica>(&entry.body);
+  const auto member = removed == nullptr ? std::nullopt : view.find(removed->replica);
   view.apply(entry);
-  if (const auto* removed = std::get_if<RemoveReplica>(&entry.body)) {
+  if (removed != nullptr) {
     removing.erase(removed->replica);
     ended.erase(removed->replica);
+    // Another worker has this one's place: nobody waits for it to come back to it.
+    if (giving_way == removed->replica && member) slots[{removed->stage, member->slot}].last_worker.clear();
+    if (giving_way == removed->replica) giving_way.reset();
   }
   if (const auto* added = std::get_if<AddReplica>(&entry.body)) {
     SlotPast& slot = slots[{added->stage, added->slot}];
@@ -77,7 +82,9 @@ std::vector<Incarnation> Roster::savers(std::uint32_t stages) const {
   for (std::uint32_t stage = 0; stage < stages; ++stage) {
     const auto members = live(StageId{stage});
     if (members.empty()) return {};
-    const auto stays = [this](const ReplicaMember& member) { return !leavers.contains(member.process); };
+    const auto stays = [this](const ReplicaMember& member) {
+      return !leavers.contains(member.process) && giving_way != member.incarnation;
+    };
     const auto staying = std::ranges::find_if(members, stays);
     chosen.push_back(staying == members.end() ? members.front().incarnation : staying->incarnation);
   }
@@ -116,7 +123,8 @@ std::vector<Incarnation> Roster::leaving() const {
   std::vector<Incarnation> replicas;
   for (std::uint32_t stage = 0; stage < view.stage_count(); ++stage) {
     for (const ReplicaMember& member : view.replicas_of(StageId{stage})) {
-      if (leavers.contains(member.process)) replicas.push_back(member.incarnation);
+      const bool goes = leavers.contains(member.process) || giving_way == member.incarnation;
+      if (goes) replicas.push_back(member.incarnation);
     }
   }
   return replicas;
@@ -127,15 +135,16 @@ std::vector<Party> Roster::parties() const {
   for (const ProcessIncarnation process : processes.alive()) {
     const Join& join = processes.find(process)->join;
     const bool is_storage = join.role == ProcessRole::kStorage;
-    parties.push_back({process, processes.name_of(process), is_storage, std::nullopt, 0, join.endpoint});
+    parties.push_back({process, processes.name_of(process), is_storage, {}, 0, join.endpoint});
   }
   for (std::uint32_t stage = 0; stage < view.stage_count(); ++stage) {
     const auto members = live(StageId{stage});
     for (Party& party : parties) {
       const auto is_of_it = [&](const ReplicaMember& member) { return member.process == party.process; };
       if (std::ranges::none_of(members, is_of_it)) continue;
-      party.stage = StageId{stage};
-      party.stage_replicas = members.size();
+      const bool is_scarcest = party.stages.empty() || members.size() < party.stage_replicas;
+      if (is_scarcest) party.stage_replicas = members.size();
+      party.stages.push_back(StageId{stage});
     }
   }
   return parties;

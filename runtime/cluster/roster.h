@@ -37,6 +37,8 @@ struct Roster {
   std::set<Incarnation> removing{};  // their RemoveReplica was asked for and is not in the view yet
   std::map<std::pair<StageId, ReplicaId>, SlotPast> slots{};
   RefusedPeers refused{};  // peers that some process does not let in any more
+  // A member that goes between two steps though its process stays: another worker has taken its place.
+  std::optional<Incarnation> giving_way{};
 
   // The entry that comes next, appended in this term.
   void follow(const JournalEntry& entry);
@@ -60,7 +62,7 @@ struct Roster {
   [[nodiscard]] Incarnation donor_of(StageId stage, const std::vector<Joiner>& joiners) const;
   // Somebody who leaves, is the last of a stage, and nobody is on the way to it.
   [[nodiscard]] std::optional<LastOfStage> last_that_leaves(const std::vector<Joiner>& joiners) const;
-  // The members of those who leave.
+  // The members of those who leave, and the one that gives way.
   [[nodiscard]] std::vector<Incarnation> leaving() const;
   // The processes that live, and what they serve.
   [[nodiscard]] std::vector<Party> parties() const;

@@ -102,6 +102,7 @@ SupervisorConfig supervisor_config(const OpenedRun& run, const SpawnerProcessOpt
   if (options.wait_timeout_s) {
     out.wait_timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.wait_timeout_s));
   }
+  out.share_devices = config.swarm.share_devices;
   out.detector.expected = std::chrono::milliseconds(config.swarm.heartbeat_ms);
   out.detector.dead_after = std::chrono::milliseconds(config.swarm.dead_after_ms);
   // A busy machine may need long for a handshake: a pair has as long as a silent process.

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "runtime/base/compose.h"
+#include "runtime/cluster/recovery/shared_devices.h"
 
 namespace shoal {
 
@@ -26,7 +27,7 @@ ReplacementQuestion JoinDuty::question(Instant now) const {
   std::set<ProcessIncarnation> busy;
   const auto take = [&](StageId stage, ReplicaId slot, ProcessIncarnation process) {
     busy.insert(process);
-    question.taken.push_back({stage, slot, roster.processes.find(process)->join.name});
+    question.taken.push_back({stage, slot, roster.processes.find(process)->join.name, process});
   };
   for (std::uint32_t stage = 0; stage < truth_.config.stages; ++stage) {
     for (const ReplicaMember& member : roster.live(StageId{stage})) take(StageId{stage}, member.slot, member.process);
@@ -34,15 +35,29 @@ ReplacementQuestion JoinDuty::question(Instant now) const {
   for (const Joiner& joiner : desk_.joiners()) take(joiner.order.stage, joiner.order.slot, joiner.process);
   for (const ProcessIncarnation process : roster.processes.alive(ProcessRole::kNode)) {
     const std::string name = roster.processes.name_of(process);
-    const bool is_free =
-        !busy.contains(process) && !roster.leavers.contains(process) && truth_.starts.may_start(name, now);
-    if (is_free) question.free.push_back({{process, roster.processes.find(process)->join.name}, name});
+    if (roster.leavers.contains(process) || !truth_.starts.may_start(name, now)) continue;
+    const bool is_free = !busy.contains(process);
+    if (!is_free && !truth_.config.share_devices) continue;
+    auto& list = is_free ? question.free : question.sharing;
+    list.push_back({{process, roster.processes.find(process)->join.name}, name});
   }
   return question;
 }
 
+// A worker that was lost is started again within moments: a stage waits longer before another worker doubles up.
+std::optional<Replacement> JoinDuty::next_place(Instant now) const {
+  const ReplacementQuestion asked = question(now);
+  auto place = plan_replacement(asked);
+  if (place || !truth_.config.share_devices) return place;
+  place = plan_take_over(asked);
+  if (place) return place;
+  const bool is_quiet = truth_.clock.watched() - changed_ >= truth_.config.gather_within;
+  return plan_doubling(asked, is_quiet ? Doubling::kAnybody : Doubling::kWhoHadIt);
+}
+
 Answers JoinDuty::on(const WorkersChanged& /*changed*/, Instant now) {
   Answers answers;
+  changed_ = truth_.clock.watched();
   place(now, answers);
   return answers;
 }
@@ -50,7 +65,7 @@ Answers JoinDuty::on(const WorkersChanged& /*changed*/, Instant now) {
 void JoinDuty::place(Instant now, Answers& answers) {
   if (!truth_.may_join()) return;
   const View& view = truth_.view();
-  while (const auto next = plan_replacement(question(now))) {
+  while (const auto next = next_place(now)) {
     const Placement& place = next->placement;
     const Incarnation donor = truth_.roster.donor_of(place.stage, desk_.joiners());
     if (donor == Incarnation{}) return;  // nobody to copy: the stage is lost (P-29)

@@ -29,12 +29,14 @@ class JoinDuty {
 
  private:
   [[nodiscard]] ReplacementQuestion question(Instant now) const;
+  [[nodiscard]] std::optional<Replacement> next_place(Instant now) const;
   void place(Instant now, Answers& answers);
   void decided(const JoinDecision& decision, Instant now, Answers& answers) const;
 
   const Truth& truth_;
   JoinDesk& desk_;
   ReservedNumbers& numbers_;
+  Instant changed_{};  // when workers came or went last, on the clock of what was watched
 };
 
 }  // namespace shoal

@@ -7,6 +7,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/restart_policy.h"
 #include "runtime/base/text/quantity_words.h"
+#include "runtime/cluster/recovery/shared_devices.h"
 #include "runtime/cluster/truth/waiting_words.h"
 
 namespace shoal {
@@ -28,6 +29,7 @@ std::vector<Worker> StartingDuty::free_workers(Instant now) const {
 
 Answers StartingDuty::on(const WorkersChanged& /*changed*/, Instant now) {
   Answers answers;
+  changed_ = truth_.clock.watched();
   place_if_enough(now, answers);
   return answers;
 }
@@ -37,13 +39,23 @@ void StartingDuty::place_if_enough(Instant now, Answers& answers) {
   if (truth_.phase == RunPhase::kSpawning) fill_places(now, answers);
 }
 
+// Where devices are shared, only as long as workers come and go.
+bool StartingDuty::is_patience_over(Instant now) const {
+  const SupervisorConfig& config = truth_.config;
+  if (!config.share_devices) return truth_.is_patience_over(now);
+  return truth_.clock.watched() - changed_ >= config.share_after;
+}
+
 void StartingDuty::place_all(Instant now, Answers& answers) {
   if (now < not_before_) return;
   const SupervisorConfig& config = truth_.config;
   const auto workers = free_workers(now);
   auto placements = place(workers, config.stages, config.replicas);
   const auto each = static_cast<std::uint32_t>(workers.size() / config.stages);
-  if (!placements && each > 0 && truth_.is_patience_over(now)) placements = place(workers, config.stages, each);
+  if (!placements && is_patience_over(now)) {
+    if (config.share_devices) placements = place_shared(workers, config.stages, config.replicas);
+    if (!config.share_devices && each > 0) placements = place(workers, config.stages, each);
+  }
   if (!placements) return;
   answers.tell(PhaseBegins{RunPhase::kSpawning});
   for (const Placement& placement : *placements) start(placement, answers);
@@ -57,7 +69,8 @@ void StartingDuty::fill_places(Instant now, Answers& answers) {
     if (workers.empty()) break;
     start({place->first, place->second, workers.front().process}, answers);
   }
-  if (!truth_.is_patience_over(now)) return;
+  if (!is_patience_over(now)) return;
+  if (truth_.config.share_devices) share_places(now, answers);
   while (const auto move = starting_.take_spare(truth_.config.stages)) {
     const SpawnStage& order = move->from.order;
     const std::string why = compose("stage ", move->to, " has nobody, and no worker is free");
@@ -65,6 +78,28 @@ void StartingDuty::fill_places(Instant now, Answers& answers) {
     answers.send(to_node_agent(move->from.process), EndStage{order.stage, order.replica, why});
     start({move->to, ReplicaId{0}, move->from.process}, answers);
   }
+}
+
+// Those on which a start failed are asked when there are no others.
+void StartingDuty::share_places(Instant now, Answers& answers) {
+  const ProcessDirectory& processes = truth_.roster.processes;
+  const auto question = [&] {
+    ReplacementQuestion asked;
+    asked.stages = truth_.config.stages;
+    asked.replicas = truth_.config.replicas;
+    for (const StartingReplica& starting : starting_.all()) {
+      const SpawnStage& order = starting.order;
+      asked.taken.push_back({order.stage, order.slot, processes.find(starting.process)->join.name, starting.process});
+    }
+    for (const ProcessIncarnation process : processes.alive(ProcessRole::kNode)) {
+      const std::string name = processes.name_of(process);
+      if (starts_.may_start(name, now)) asked.sharing.push_back({{process, processes.find(process)->join.name}, name});
+    }
+    const auto has_failed = [&](const FreeWorker& worker) { return failed_.contains(worker.name); };
+    if (!std::ranges::all_of(asked.sharing, has_failed)) std::erase_if(asked.sharing, has_failed);
+    return asked;
+  };
+  while (const auto next = plan_doubling(question(), Doubling::kAnybody)) start(next->placement, answers);
 }
 
 void StartingDuty::start(const Placement& placement, Answers& answers) {
@@ -168,8 +203,13 @@ Answers StartingDuty::on(const ReplicaFailed& failed, Instant now) {
   const std::string worker = truth_.roster.processes.name_of(failed.process);
   if (!starts_.failed(worker, now)) return answers;
   const auto window = std::chrono::duration_cast<std::chrono::seconds>(truth_.config.restart_window).count();
-  const std::string why = compose("replicas on it ended more than ", truth_.config.restart_budget, " times within ",
-                                  window, " s, the last: ", failed.reason, "; its keeper starts the process again");
+  const std::string what = compose("replicas on it ended more than ", truth_.config.restart_budget, " times within ",
+                                   window, " s, the last: ", failed.reason);
+  if (!truth_.roster.stages_of(failed.process).empty()) {  // a shared device that serves another stage well
+    answers.announce("restart_budget_spent", worker, what + "; it serves another stage, and rests");
+    return answers;
+  }
+  const std::string why = what + "; its keeper starts the process again";
   answers.announce("restart_budget_spent", worker, why);
   answers.send(to_node_agent(failed.process), EndProcess{why, 1});
   return answers;
@@ -215,8 +255,9 @@ bool StartingDuty::are_enough(const StartProgress& progress, Instant now) const 
   const SupervisorConfig& config = truth_.config;
   const bool are_all_asked = starting_.all().size() == std::size_t{config.stages} * config.replicas;
   if (progress.are_ready && are_all_asked) return true;
-  if (truth_.is_first_start() || progress.stages < config.stages) return false;
-  if (progress.are_ready) return truth_.is_patience_over(now);
+  const bool is_all_wanted = truth_.is_first_start() && !config.share_devices;
+  if (is_all_wanted || progress.stages < config.stages) return false;
+  if (progress.are_ready) return is_patience_over(now);
   const Duration served_after = progress.served_at - progress.asked_at;
   return truth_.clock.watched() - progress.served_at >= std::max(config.gather_within, served_after);
 }

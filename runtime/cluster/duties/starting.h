@@ -2,6 +2,7 @@
 // cannot.
 //
 //   gathering ──enough workers──▶ spawning ──all places ready, or after a while enough of them──▶ training
+//        │    ──fewer, and devices are shared: a while after the last one came──▶
 //        ▲                            │ no worker can start one: another state is looked for (roll_back.h)
 //        └────────────────────────────┘
 //
@@ -44,6 +45,9 @@ class StartingDuty {
   void place_if_enough(Instant now, Answers& answers);
   void place_all(Instant now, Answers& answers);
   void fill_places(Instant now, Answers& answers);
+  void share_places(Instant now, Answers& answers);
+  // No more workers are waited for.
+  [[nodiscard]] bool is_patience_over(Instant now) const;
   void start(const Placement& placement, Answers& answers);
   [[nodiscard]] std::size_t untried_workers() const;
   void replace_silent(Instant now, Answers& answers);
@@ -56,6 +60,7 @@ class StartingDuty {
   ReservedNumbers& numbers_;
   FailedStarts failed_;   // since this start began
   Instant not_before_{};  // a pause between two starts from one checkpoint
+  Instant changed_{};     // when workers came or went last, on the clock of what was watched
 };
 
 }  // namespace shoal

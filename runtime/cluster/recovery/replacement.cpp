@@ -30,7 +30,9 @@ constexpr Duration kLongestPause = std::chrono::seconds(10);
   return may_grow ? std::optional(least->second) : std::nullopt;
 }
 
-[[nodiscard]] ReplicaId lowest_free_slot(const ReplacementQuestion& question, StageId stage) {
+}  // namespace
+
+ReplicaId lowest_free_slot(const ReplacementQuestion& question, StageId stage) {
   std::set<ReplicaId> taken;
   for (const TakenSlot& one : question.taken) {
     if (one.stage == stage) taken.insert(one.slot);
@@ -39,8 +41,6 @@ constexpr Duration kLongestPause = std::chrono::seconds(10);
   while (taken.contains(slot)) ++slot.value;
   return slot;
 }
-
-}  // namespace
 
 std::optional<Replacement> plan_replacement(const ReplacementQuestion& question) {
   const auto stage = neediest(question);

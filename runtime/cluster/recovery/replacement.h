@@ -25,6 +25,7 @@ struct TakenSlot {
   StageId stage;
   ReplicaId slot;
   std::string node;
+  ProcessIncarnation process{};
 };
 
 struct FreeWorker {
@@ -39,6 +40,7 @@ struct ReplacementQuestion {
   std::vector<TakenSlot> taken;
   std::vector<FreeWorker> free;
   std::map<std::pair<StageId, ReplicaId>, std::string> last_worker;  // by name
+  std::vector<FreeWorker> sharing{};  // workers that serve and may have more; none unless devices are shared
 };
 
 struct Replacement {
@@ -46,6 +48,7 @@ struct Replacement {
   std::string reason;
 };
 
+[[nodiscard]] ReplicaId lowest_free_slot(const ReplacementQuestion& question, StageId stage);
 // Nothing: no stage lacks anybody, or nobody is free.
 [[nodiscard]] std::optional<Replacement> plan_replacement(const ReplacementQuestion& question);
 

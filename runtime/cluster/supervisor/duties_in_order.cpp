@@ -8,6 +8,7 @@ DutiesInOrder make_duties(Truth& truth, ReservedNumbers& numbers) {
           WatchDuty(truth, truth.signs),
           GatheringDuty(truth, truth.roster, numbers),
           DrainDuty(truth, truth.roster.leavers),
+          GivingWayDuty(truth, truth.roster),
           ReturnDuty(truth, numbers),
           RollBackDuty(truth, truth.search),
           StartingDuty(truth, truth.starting, truth.starts, numbers),

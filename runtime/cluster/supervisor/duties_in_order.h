@@ -19,6 +19,7 @@
 #include "runtime/cluster/duties/returning.h"
 #include "runtime/cluster/duties/roll_back.h"
 #include "runtime/cluster/duties/rounds.h"
+#include "runtime/cluster/duties/sharing/giving_way.h"
 #include "runtime/cluster/duties/starting.h"
 #include "runtime/cluster/duties/steps.h"
 #include "runtime/cluster/duties/watching.h"
@@ -28,9 +29,9 @@ namespace shoal {
 // The order in which they hear. Quarantine comes first: the consequences of an end may send all replicas back to the
 // same samples. Membership is settled before leaving, starting, joining and losses; the end before answers;
 // steps come last, when all that the next commit waits for has been looked at.
-using DutiesInOrder = std::tuple<QuarantineDuty, WatchDuty, GatheringDuty, DrainDuty, ReturnDuty, RollBackDuty,
-                                 StartingDuty, IntroductionDuty, JoinDuty, ChildrenDuty, CheckpointDuty, LossDuty,
-                                 EndingDuty, OperatorDuty, SaveDuty, RoundDuty, StepDuty>;
+using DutiesInOrder = std::tuple<QuarantineDuty, WatchDuty, GatheringDuty, DrainDuty, GivingWayDuty, ReturnDuty,
+                                 RollBackDuty, StartingDuty, IntroductionDuty, JoinDuty, ChildrenDuty, CheckpointDuty,
+                                 LossDuty, EndingDuty, OperatorDuty, SaveDuty, RoundDuty, StepDuty>;
 
 // truth, numbers: outlive the duties.
 [[nodiscard]] DutiesInOrder make_duties(Truth& truth, ReservedNumbers& numbers);

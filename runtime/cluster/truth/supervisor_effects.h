@@ -83,6 +83,9 @@ struct SupervisorConfig {
   std::optional<StopOrder> stopping;                  // what an earlier life of this spawner was ending the run by
   Duration return_grace = std::chrono::seconds(3);    // of that, for the rest of stages that are served again
   Duration gather_within = std::chrono::seconds(10);  // after a roll-back, for all replicas; then one per stage will do
+  // Workers may serve several stages where they are fewer than stages x replicas.
+  bool share_devices = false;
+  Duration share_after = std::chrono::seconds(3);  // at a start: without a change of the workers
 };
 
 // Record this as the next entry, durably, then appended(); or journal_failed().

@@ -102,7 +102,8 @@ bool Truth::is_patience_over(Instant now) const {
 std::uint64_t Truth::actors_at_once() const {
   const std::uint64_t replicas = std::uint64_t{config.stages} * config.replicas;
   const std::uint64_t workers = roster.processes.alive(ProcessRole::kNode).size();
-  return std::max(replicas, workers) + config.stages + 2;
+  const std::uint64_t placed = config.share_devices ? replicas + workers : std::max(replicas, workers);
+  return placed + config.stages + 2;
 }
 
 std::string Truth::with_needs(StageId stage, const std::string& why) const {

@@ -27,7 +27,8 @@ namespace shoal {
 
 struct Truth {
   SupervisorConfig config;  // its start: the state that the branch began with
-  Roster roster;            // processes and refusals: gathering; who leaves: draining; ended and removed: losses
+  Roster roster;            // processes and refusals: gathering; who leaves: draining; ended and removed: losses, and
+                            // removed to make room for another, and who gives way: sharing
   JournalBooks books;
   RunPhase phase = RunPhase::kGathering;
   RunClock clock;
@@ -72,7 +73,7 @@ struct Truth {
   // At the first start all replicas are waited for; a run that was thrown back trains with what is left.
   [[nodiscard]] bool is_patience_over(Instant now) const;
   // Actors that the effects of one event may start before a block of numbers that they ask for is there: each worker a
-  // replica, each stage its group, a data loader and an order of a person.
+  // replica (shared devices: each place one, too), each stage its group, a data loader and an order of a person.
   [[nodiscard]] std::uint64_t actors_at_once() const;
   // Adds what a person needs to know where memory is short.
   [[nodiscard]] std::string with_needs(StageId stage, const std::string& why) const;

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/cluster/truth/commit_question.h"
 
 namespace shoal {
@@ -41,6 +42,8 @@ std::string explain_search(const Truth& truth) {
 std::string explain_gathering(const Truth& truth) {
   const std::size_t wanted = std::size_t{truth.config.stages} * truth.config.replicas;
   const std::size_t have = std::min(wanted, truth.roster.processes.alive(ProcessRole::kNode).size());
+  const bool shares = truth.config.share_devices && have > 0 && have < wanted;
+  if (shares) return compose("waiting whether more nodes come, or ", counted(have, "worker"), " will serve all stages");
   std::map<std::size_t, int> lacking;  // slots are filled across the stages first
   for (std::size_t index = have; index < wanted; ++index) ++lacking[index % truth.config.stages];
   const std::string text = waiting_for(lacking);
@@ -48,9 +51,11 @@ std::string explain_gathering(const Truth& truth) {
 }
 
 std::string explain_starting(const Truth& truth) {
-  const std::size_t wanted = std::size_t{truth.config.stages} * truth.config.replicas;
+  const std::size_t places = std::size_t{truth.config.stages} * truth.config.replicas;
+  const std::size_t wanted = truth.config.share_devices ? truth.starting.all().size() : places;
   std::map<std::size_t, int> lacking;
-  const bool are_there = truth.roster.processes.alive(ProcessRole::kNode).size() >= wanted;
+  const bool are_there =
+      truth.config.share_devices || truth.roster.processes.alive(ProcessRole::kNode).size() >= wanted;
   for (std::uint32_t stage = 0; stage < truth.config.stages && !are_there; ++stage) {
     const int open = static_cast<int>(truth.config.replicas) - truth.starting.count_of(StageId{stage});
     if (open > 0) lacking[stage] = open;

@@ -17,10 +17,13 @@ const Party* find(const std::vector<Party>& parties, ProcessIncarnation process)
 }
 
 bool must_talk(const Party& a, const Party& b) {
-  if (a.is_storage || b.is_storage) return a.is_storage != b.is_storage && (a.stage || b.stage);
-  if (!a.stage || !b.stage) return false;
-  const std::uint32_t low = std::min(a.stage->value, b.stage->value);
-  return std::max(a.stage->value, b.stage->value) - low <= 1;
+  if (a.is_storage || b.is_storage) return a.is_storage != b.is_storage && !(a.stages.empty() && b.stages.empty());
+  const auto is_near = [](StageId one, StageId other) {
+    return std::max(one.value, other.value) - std::min(one.value, other.value) <= 1;
+  };
+  return std::ranges::any_of(a.stages, [&](StageId one) {
+    return std::ranges::any_of(b.stages, [&](StageId other) { return is_near(one, other); });
+  });
 }
 
 // Everybody dials storage; of two nodes the one with the smaller number dials.

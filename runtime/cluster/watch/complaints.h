@@ -3,7 +3,7 @@
 // Each reports it while it lasts (PeerUnreachable); a pair without new reports is forgotten. A pair that must
 // talk (replicas of one stage or of neighbouring ones, storage and a saving replica) and cannot for long enough loses
 // one of the two: never storage, never the last replica of its stage; the one that more others cannot reach, then the
-// one whose stage has more replicas, then the younger. Pure.
+// one whose stage has more replicas, then the younger. A shared device counts as the scarcest of its stages does. Pure.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct Party {
   ProcessIncarnation process;
   std::string name;
   bool is_storage = false;
-  std::optional<StageId> stage;    // the stage that it serves in the view
-  std::size_t stage_replicas = 0;  // live ones of that stage
+  std::vector<StageId> stages{};   // the stages that it serves in the view
+  std::size_t stage_replicas = 0;  // live ones of the scarcest of them
   Endpoint endpoint{};             // the address where others dial it
 };
 

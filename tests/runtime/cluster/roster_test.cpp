@@ -165,11 +165,11 @@ TEST(Roster, PartiesAreTheLivingWithWhatTheyServe) {
   scene.end(3);
   const auto parties = scene.roster.parties();
   ASSERT_EQ(parties.size(), 4U);
-  EXPECT_EQ(parties[0].stage, kFirst);
+  EXPECT_EQ(parties[0].stages, std::vector{kFirst});
   EXPECT_EQ(parties[0].stage_replicas, 1U);
   EXPECT_EQ(parties[1].name, "node3");
-  EXPECT_FALSE(parties[1].stage);
-  EXPECT_EQ(parties[2].stage, kLast);
+  EXPECT_TRUE(parties[1].stages.empty());
+  EXPECT_EQ(parties[2].stages, std::vector{kLast});
   EXPECT_TRUE(parties[3].is_storage);
 }
 

@@ -198,7 +198,8 @@ SimulatedSwarm::SimulatedSwarm(SwarmShape shape, std::uint64_t seed)
 void SimulatedSwarm::start_all() {
   start_spawner();
   std::vector<std::string> names{kStorage};
-  for (std::uint32_t node = 1; node <= shape_.stages * shape_.replicas; ++node) names.push_back(compose("node", node));
+  nodes_ = shape_.nodes == 0 ? shape_.stages * shape_.replicas : shape_.nodes;
+  for (std::uint32_t node = 1; node <= nodes_; ++node) names.push_back(compose("node", node));
   while (!names.empty()) {  // in any order
     const auto next = names.begin() + static_cast<std::ptrdiff_t>(clockwork_.draw(names.size()));
     start_process(*next);
@@ -262,6 +263,7 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
   core.term = term_;
   core.stages = shape_.stages;
   core.replicas = shape_.replicas;
+  core.share_devices = shape_.shares_devices;
   core.microbatches = shape_.microbatches;
   core.steps_target = shape_.steps;
   core.checkpoint_every = shape_.checkpoint_every;
@@ -481,6 +483,13 @@ void SimulatedSwarm::kill(const std::string& process) {
   std::filesystem::remove(note_path(process));  // as a keeper does: it was no crash
   start_due_[process] = clockwork_.now() + kKeeperPause;
 }
+
+void SimulatedSwarm::take_away(const std::string& node) {
+  kill(node);
+  start_due_.erase(node);
+}
+
+void SimulatedSwarm::add_node() { start_process(compose("node", ++nodes_)); }
 
 void SimulatedSwarm::kill_at_write(std::uint64_t write, WriteFate fate) { *crash_ = CrashPlan{write, fate, false}; }
 

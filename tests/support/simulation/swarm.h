@@ -70,6 +70,8 @@ struct SwarmShape {
   std::optional<std::uint64_t> snapshot_every{};  // entries of the journal; 0: never; none: as drawn
   bool draws_bounds = true;                       // small ones, from the seed (bounds/knobs.h)
   bool has_late_devices = false;                  // jobs end later, values are resident (late_devices.h)
+  bool shares_devices = false;                    // swarm.share_devices
+  std::uint32_t nodes = 0;                        // at the start; 0: stages x replicas
   // Less than a sync group waits before it looks by itself: nothing may need that.
   Duration time_max = std::chrono::minutes(4);
 };
@@ -130,6 +132,10 @@ class SimulatedSwarm {
   [[nodiscard]] bool is_alive(const std::string& process) const { return processes_.contains(process); }
   // SIGKILL: its actors end at once, its links break; its keeper starts it again half a second later. "spawner" too.
   void kill(const std::string& process);
+  // SIGKILL, and nobody starts it again: a machine that is gone.
+  void take_away(const std::string& node);
+  // A machine that joins: nodeN, the next one.
+  void add_node();
   // The spawner dies at this write of its journal from now on (1: the next one), before or after it is durable.
   void kill_at_write(std::uint64_t write, WriteFate fate);
   // The links of a process break; it lives and dials again.
@@ -192,6 +198,7 @@ class SimulatedSwarm {
   std::shared_ptr<CrashPlan> crash_ = std::make_shared<CrashPlan>();
   Term term_;
   SimulatedPort ports_ = 0;
+  std::uint32_t nodes_ = 0;  // that there ever were
   std::map<std::string, Process> processes_;
   std::map<std::string, caf::actor> children_;
   std::optional<SupervisorActor> supervisor_;

@@ -61,6 +61,42 @@ TEST_F(JoinDutyTest, AsksAnotherWhenAJoinerEnds) {
   EXPECT_TRUE(truth.joins.joiners().empty());
 }
 
+// With shared devices: who had the place, at once; anybody, when no worker came back for long.
+TEST_F(JoinDutyTest, AWorkerThatServesTakesAnotherStageWhereDevicesAreShared) {
+  truth.roster.processes.lose(ProcessIncarnation{4});
+  EXPECT_TRUE(duty.on(WorkersChanged{}, now).all().empty()) << "not unless devices are shared";
+  truth.config.share_devices = true;
+  EXPECT_TRUE(duty.on(WorkersChanged{}, now).all().empty()) << "it may come back";
+  for (Duration time{}; time < truth.config.gather_within; time += std::chrono::milliseconds(500)) {
+    truth.clock.look(now += std::chrono::milliseconds(500), false);
+  }
+  truth.clock.look(now += std::chrono::milliseconds(500), false);
+  const Answers answers = duty.on(JoinersDue{}, now);
+  const auto orders = sent<SpawnStage>(answers);
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_EQ(orders[0].stage, StageId{1});
+  EXPECT_NE(truth.joins.joiners().at(0).process, process(1, 0)) << "no stage twice";
+}
+
+TEST_F(JoinDutyTest, WhoHadThePlaceTakesItAgainAtOnceWhereDevicesAreShared) {
+  truth.config.share_devices = true;
+  truth.roster.processes.lose(ProcessIncarnation{4});
+  truth.roster.slots[{StageId{1}, ReplicaId{1}}].last_worker = "node3";
+  EXPECT_EQ(sent<SpawnStage>(duty.on(WorkersChanged{}, now)).size(), 1U);
+  EXPECT_EQ(truth.joins.joiners().at(0).process, process(0, 1));
+}
+
+TEST_F(JoinDutyTest, ANewcomerJoinsTheStageThatABusyWorkerIsToGiveUp) {
+  truth.config.share_devices = true;
+  record(AddReplica{StageId{1}, ReplicaId{1}, Incarnation{99}, process(0, 0), 0});
+  truth.roster.processes.lose(ProcessIncarnation{4});
+  const ProcessIncarnation newcomer = join("node9");
+  const auto orders = sent<SpawnStage>(duty.on(WorkersChanged{}, now));
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_EQ(orders[0].stage, StageId{1});
+  EXPECT_EQ(truth.joins.joiners().at(0).process, newcomer);
+}
+
 TEST_F(JoinDutyTest, EndsJoinersWhenABranchBegins) {
   (void)duty.on(WorkersChanged{}, now);
   EXPECT_EQ(sent<EndStage>(duty.on(BranchBegins{}, now)).size(), 1U);

@@ -31,6 +31,60 @@ TEST_F(StartingDutyTest, WaitsForAllPlacesAtTheFirstStart) {
   EXPECT_EQ(truth.phase, RunPhase::kSpawning);
 }
 
+// The workers come one after the other: the run begins without the others when no more come for a while.
+TEST_F(StartingDutyTest, SharedDevicesStartWithFewerWorkersWhenNoMoreCome) {
+  truth.config.share_devices = true;
+  const auto watch = [&](Duration time) {
+    for (; time > Duration::zero(); time -= std::chrono::milliseconds(500)) {
+      truth.clock.look(now += std::chrono::milliseconds(500), false);
+    }
+  };
+  watch(std::chrono::seconds(60));
+  gather(1);
+  EXPECT_TRUE(start().empty());
+  watch(truth.config.share_after - std::chrono::milliseconds(500));
+  join("node2");
+  EXPECT_TRUE(start().empty()) << "one more came";
+  watch(truth.config.share_after);
+  const Answers answers = duty.on(TickCame{}, now);
+  const auto orders = sent<SpawnStage>(answers);
+  ASSERT_EQ(orders.size(), 4U);
+  for (const PhaseBegins& begins : told<PhaseBegins>(answers)) truth.follow(begins, now);
+  Answers last;
+  for (const SpawnStage& order : orders) last = ready(order);
+  const auto added = entries<AddReplica>(last);
+  ASSERT_EQ(added.size(), 4U);
+  EXPECT_EQ(added[0].process, added[1].process) << "both stages of a slot";
+  EXPECT_NE(added[0].process, added[2].process) << "no stage twice";
+}
+
+TEST_F(StartingDutyTest, SharedDevicesTakeThePlaceOfAWorkerThatIsLostBeforeItServes) {
+  truth.config.share_devices = true;
+  truth.config.replicas = 1;
+  gather(2);
+  EXPECT_EQ(start().size(), 2U);
+  truth.roster.processes.lose(ProcessIncarnation{1});
+  (void)duty.on(ProcessGone{ProcessIncarnation{1}, "node1", ProcessRole::kNode, "lost"}, now);
+  EXPECT_TRUE(start().empty()) << "it may come back";
+  for (int second = 0; second < 12; ++second) truth.clock.look(now += std::chrono::milliseconds(500), false);
+  const auto orders = sent<SpawnStage>(duty.on(TickCame{}, now));
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_EQ(orders[0].stage, StageId{0});
+}
+
+TEST_F(StartingDutyTest, AWorkerThatServesAnotherStageIsNotEndedForAReplicaThatEndsAgainAndAgain) {
+  train();
+  const auto ends_of = [&](ProcessIncarnation worker) {
+    std::size_t ends = 0;
+    for (std::size_t time = 0; time <= truth.config.restart_budget; ++time) {
+      ends += sent<EndProcess>(duty.on(ReplicaFailed{worker, "no memory"}, now)).size();
+    }
+    return ends;
+  };
+  EXPECT_EQ(ends_of(process(0, 0)), 0U) << "it serves";
+  EXPECT_EQ(ends_of(join("node9")), 1U);
+}
+
 TEST_F(StartingDutyTest, AddsAllReplicasTogether) {
   gather(4);
   const auto orders = start();

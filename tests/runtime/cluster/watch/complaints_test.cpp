@@ -16,10 +16,10 @@ constexpr Instant kStart = Instant{} + 1h;
 ProcessIncarnation process(std::uint64_t number) { return ProcessIncarnation{number}; }
 
 Party member(std::uint64_t number, std::uint32_t stage, std::size_t replicas) {
-  return {process(number), "node" + std::to_string(number), false, StageId{stage}, replicas};
+  return {process(number), "node" + std::to_string(number), false, {StageId{stage}}, replicas};
 }
-Party spare(std::uint64_t number) { return {process(number), "spare", false, std::nullopt, 0}; }
-Party storage(std::uint64_t number) { return {process(number), "storage", true, std::nullopt, 0}; }
+Party spare(std::uint64_t number) { return {process(number), "spare", false, {}, 0}; }
+Party storage(std::uint64_t number) { return {process(number), "storage", true, {}, 0}; }
 
 std::vector<Party> two_by_two() {
   return {member(1, 0, 2), member(2, 1, 2), member(3, 0, 2), member(4, 1, 2), storage(9)};
@@ -95,6 +95,15 @@ TEST(Complaints, NeverCostAStageItsLastReplica) {
   EXPECT_EQ(goes->process, process(2)) << "though nobody reaches the other";
   Complaints lonely;
   EXPECT_FALSE(insist(lonely, {member(1, 0, 1), member(2, 1, 1)}, {{1, 2}}, 60).has_value());
+}
+
+TEST(Complaints, ASharedDeviceIsAsScarceAsTheScarcestOfItsStages) {
+  std::vector<Party> parties = {member(1, 0, 1), member(2, 2, 3), member(3, 3, 3)};
+  parties[0].stages.push_back(StageId{3});
+  Complaints complaints;
+  const auto goes = insist(complaints, parties, {{1, 2}}, 10);
+  ASSERT_TRUE(goes.has_value()) << "its second stage must talk with the next one";
+  EXPECT_EQ(goes->process, process(2));
 }
 
 TEST(Complaints, NeverCostStorage) {

@@ -21,7 +21,7 @@ class Scene {
       join.nonce = process.value;
       (void)processes.admit(join, process);
       signs.expect(process, now);
-      parties.push_back({process, join.name, false, StageId{0}, 2});
+      parties.push_back({process, join.name, false, {StageId{0}}, 2});
     }
   }
   // The processes that are declared dead meanwhile.
