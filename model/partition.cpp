@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "model/precision_memory.h"
 #include "runtime/base/compose.h"
 
 namespace shoal {
@@ -39,7 +40,8 @@ StagePlan make_plan(const ModelConfig& model, int first_layer, int layer_count) 
     for (const PartSpec& part : layer.parts) {
       const auto tensors = tensors_of(part);
       plan.tensors.insert(plan.tensors.end(), tensors.begin(), tensors.end());
-      if (layer.block) plan.kept_values += static_cast<std::uint64_t>(kept_of(part));
+      const bool is_bf16 = model.precision == Precision::kBf16;
+      if (layer.block) plan.kept_values += static_cast<std::uint64_t>(is_bf16 ? kept_in_bf16(part) : kept_of(part));
     }
   }
   std::sort(plan.tensors.begin(), plan.tensors.end(),

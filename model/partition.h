@@ -23,7 +23,7 @@ struct StagePlan {
   std::vector<TensorSpec> tensors;  // ascending by name, byte order
   std::uint64_t parameter_count = 0;
   double cost = 0;                // multiply-adds of a forward pass per token
-  std::uint64_t kept_values = 0;  // float32 values that the blocks keep of each token for the backward pass
+  std::uint64_t kept_values = 0;  // float32 values that blocks keep of each token for the backward pass; bf16: half
 };
 
 // Cuts the model into `stages` contiguous parts so that the dearest part is as cheap as possible. Every stage has at

@@ -11,7 +11,8 @@ namespace shoal {
 
 Transformer::Transformer(const ModelConfig& model, const StagePlan& plan, const WeightMap& weights)
     : context_(model.context), has_embedding_(plan.has_embedding) {
-  const Parameters parameters(plan, weights);
+  const Parameters parameters(plan, weights, model.precision);
+  copies_ = parameters.copies();
   for (const LayerSpec& layer : layers_of(model, plan)) {
     if (!layer.block) {
       for (const PartSpec& part : layer.parts) parts_.push_back(make_part(part, parameters));
@@ -24,6 +25,10 @@ Transformer::Transformer(const ModelConfig& model, const StagePlan& plan, const 
                                                 make_part(layer.parts[at + 1], parameters), place));
     }
   }
+}
+
+void Transformer::weights_changed() const {
+  if (copies_) copies_->write();
 }
 
 at::Tensor Transformer::forward(const at::Tensor& input, Tape& tape) const {

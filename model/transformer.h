@@ -18,8 +18,11 @@ namespace shoal {
 
 class Transformer {
  public:
-  // `weights`: every tensor of the plan, float32, of its shape (CHECKed). They are shared, not copied.
+  // `weights`: every tensor of the plan, float32, of its shape (CHECKed). They are shared, not copied; with
+  // model.precision = bf16 products read copies of them in bf16.
   Transformer(const ModelConfig& model, const StagePlan& plan, const WeightMap& weights);
+  // To be called when the weights' memory has changed: writes those copies anew.
+  void weights_changed() const;
 
   // input: tokens int32 or int64 [B,T] when the stage has the embedding, else the activation float32 [B,T,C].
   // Returns logits float32 [B,T,V] when it has the head, else the activation float32 [B,T,C]. T <= context (CHECKed).
@@ -35,6 +38,7 @@ class Transformer {
  private:
   int context_;
   bool has_embedding_;
+  std::shared_ptr<Bf16Copies> copies_;  // none in float32
   std::vector<std::unique_ptr<ModelPart>> parts_;
 };
 

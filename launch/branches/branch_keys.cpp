@@ -29,10 +29,15 @@ const std::map<std::string_view, std::string>& reasons_of_keys() {
   return reasons;
 }
 
+// Keys of those sections that a branch may change all the same: what is saved is float32 in either precision, so that a
+// run that diverges in bf16 may go on in fp32. Without a branch the precision stays, for bits are promised of a run.
+bool is_of_branches(const ConfigKey& key) { return key.path() == "model.precision"; }
+
 }  // namespace
 
 KeyRule rule_of(const ConfigKey& key) {
   if (key.resume == ResumeRule::kMayChange) return {KeyFreedom::kFree, {}};
+  if (is_of_branches(key)) return {KeyFreedom::kOnABranch, {}};
   if (const auto found = reasons_of_keys().find(key.path()); found != reasons_of_keys().end()) {
     return {KeyFreedom::kNever, found->second};
   }

@@ -35,6 +35,7 @@ class Attention final : public ModelPart {
   [[nodiscard]] at::Tensor spread(const at::Tensor& x_BHTD) const;
   [[nodiscard]] at::Tensor gather(const at::Tensor& dy_BHTD) const;
 
+  at::ScalarType product_type_;  // of queries, keys, values and what comes of them; norms and turns are float32
   std::int64_t heads_;
   std::int64_t kv_heads_;
   std::int64_t head_size_;

@@ -2,6 +2,9 @@
 // take.
 #include "model/parts/gelu.h"
 
+#include <cstdint>
+#include <span>
+
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/gelu.h>
@@ -23,17 +26,35 @@ void for_parts(const at::Tensor& like, const Kernel& kernel) {
   });
 }
 
+// Value: of the kernels; bf16 as its bits.
+template <class Value>
+at::Tensor compute(const at::Tensor& x) {
+  at::Tensor y = at::empty_like(x);
+  const auto* from = static_cast<const Value*>(x.const_data_ptr());
+  auto* to = static_cast<Value*>(y.mutable_data_ptr());
+  for_parts(x, [&](std::size_t begin, std::size_t count) {
+    gelu_forward(std::span(from + begin, count), std::span(to + begin, count));
+  });
+  return y;
+}
+
+template <class Value>
+at::Tensor compute_gradient(const at::Tensor& x, const at::Tensor& dy) {
+  at::Tensor dx = at::empty_like(x);
+  const auto* from = static_cast<const Value*>(x.const_data_ptr());
+  const auto* above = static_cast<const Value*>(dy.const_data_ptr());
+  auto* to = static_cast<Value*>(dx.mutable_data_ptr());
+  for_parts(x, [&](std::size_t begin, std::size_t count) {
+    gelu_backward(std::span(from + begin, count), std::span(above + begin, count), std::span(to + begin, count));
+  });
+  return dx;
+}
+
 struct Gelu : torch::autograd::Function<Gelu> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& input) {
     const at::Tensor x = input.contiguous();
     context->save_for_backward({x});
-    at::Tensor y = at::empty_like(x);
-    const auto* from = x.const_data_ptr<float>();
-    auto* to = y.mutable_data_ptr<float>();
-    for_parts(x, [&](std::size_t begin, std::size_t count) {
-      gelu_forward({from + begin, count}, {to + begin, count});
-    });
-    return y;
+    return x.scalar_type() == at::kFloat ? compute<float>(x) : compute<std::uint16_t>(x);
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
@@ -48,16 +69,9 @@ at::Tensor tanh_gelu(const at::Tensor& x) { return x.is_cpu() ? Gelu::apply(x) :
 
 at::Tensor tanh_gelu_backward(const at::Tensor& x, const at::Tensor& dy) {
   if (!x.is_cpu()) return at::gelu_backward(dy, x, "tanh");
-  const at::Tensor at_x = x.contiguous();
-  const at::Tensor above_x = dy.contiguous();
-  at::Tensor dx = at::empty_like(at_x);
-  const auto* from = at_x.const_data_ptr<float>();
-  const auto* above = above_x.const_data_ptr<float>();
-  auto* to = dx.mutable_data_ptr<float>();
-  for_parts(at_x, [&](std::size_t begin, std::size_t count) {
-    gelu_backward({from + begin, count}, {above + begin, count}, {to + begin, count});
-  });
-  return dx;
+  const bool is_float = x.scalar_type() == at::kFloat;
+  return is_float ? compute_gradient<float>(x.contiguous(), dy.contiguous())
+                  : compute_gradient<std::uint16_t>(x.contiguous(), dy.contiguous());
 }
 
 }  // namespace shoal

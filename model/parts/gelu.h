@@ -1,5 +1,5 @@
-// GELU (tanh form) as a differentiable operator: over our own kernel for float32 on the CPU, torch's on other devices.
-// at::gelu computes the same function; ours costs one exponential per element and direction.
+// GELU (tanh form) as a differentiable operator: over our own kernel for float32 and bf16 on the CPU, torch's on other
+// devices. at::gelu computes the same function; ours costs one exponential per element and direction.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -4,6 +4,7 @@
 #include <ATen/ops/silu.h>
 #include <ATen/ops/silu_backward.h>
 
+#include "model/parts/bf16/swiglu.h"
 #include "model/parts/gelu.h"
 #include "model/parts/projection.h"
 
@@ -13,27 +14,32 @@ namespace {
 class GeluMlp final : public ModelPart {
  public:
   GeluMlp(const MlpSpec& spec, const Parameters& parameters)
-      : in_(spec.in.at(0), parameters), out_(spec.out, parameters) {}
+      : product_type_(parameters.product_type()),
+        in_(spec.in.at(0), parameters, product_type_),
+        out_(spec.out, parameters, at::kFloat) {}
 
   [[nodiscard]] at::Tensor forward(const at::Tensor& x_BTC, Tape& tape) const override {
-    const at::Tensor before_BTF = in_.forward(x_BTC, tape);
+    const at::Tensor before_BTF = in_.forward(x_BTC.to(product_type_), tape);
     tape.keep(before_BTF);
     return out_.forward(tanh_gelu(before_BTF), tape);
   }
 
   [[nodiscard]] at::Tensor backward(const at::Tensor& dy, Tape& tape, ParameterGradients& gradients) const override {
     const at::Tensor dafter_BTF = out_.backward(dy, tape, gradients);
-    return in_.backward(tanh_gelu_backward(tape.take(), dafter_BTF), tape, gradients);
+    return in_.backward(tanh_gelu_backward(tape.take(), dafter_BTF), tape, gradients).to(at::kFloat);
   }
 
  private:
+  at::ScalarType product_type_;
   Projection in_, out_;
 };
 
 class SwigluMlp final : public ModelPart {
  public:
   SwigluMlp(const MlpSpec& spec, const Parameters& parameters)
-      : gate_(spec.in.at(0), parameters), up_(spec.in.at(1), parameters), down_(spec.out, parameters) {}
+      : gate_(spec.in.at(0), parameters, at::kFloat),
+        up_(spec.in.at(1), parameters, at::kFloat),
+        down_(spec.out, parameters, at::kFloat) {}
 
   [[nodiscard]] at::Tensor forward(const at::Tensor& x_BTC, Tape& tape) const override {
     const at::Tensor gate_BTF = gate_.forward(x_BTC, tape);
@@ -56,10 +62,41 @@ class SwigluMlp final : public ModelPart {
   Projection gate_, up_, down_;
 };
 
+// The same in bf16, with the gate in one pass over its values, and nothing kept but what comes out of products.
+class Bf16SwigluMlp final : public ModelPart {
+ public:
+  Bf16SwigluMlp(const MlpSpec& spec, const Parameters& parameters)
+      : gate_(spec.in.at(0), parameters, at::kBFloat16),
+        up_(spec.in.at(1), parameters, at::kBFloat16),
+        down_(spec.out, parameters, at::kFloat) {}
+
+  [[nodiscard]] at::Tensor forward(const at::Tensor& x_BTC, Tape& tape) const override {
+    const at::Tensor x = x_BTC.to(at::kBFloat16);
+    const at::Tensor gate_BTF = gate_.forward(x, tape);
+    const at::Tensor up_BTF = up_.forward(x, tape);
+    tape.keep(gate_BTF);
+    tape.keep(up_BTF);
+    return down_.forward(bf16_swiglu(gate_BTF, up_BTF), tape);
+  }
+
+  [[nodiscard]] at::Tensor backward(const at::Tensor& dy, Tape& tape, ParameterGradients& gradients) const override {
+    const at::Tensor d_BTF = down_.backward(dy, tape, gradients);
+    const at::Tensor up_BTF = tape.take();
+    const at::Tensor gate_BTF = tape.take();
+    const auto [dgate_BTF, dup_BTF] = bf16_swiglu_backward(gate_BTF, up_BTF, d_BTF);
+    const at::Tensor dx = up_.backward(dup_BTF, tape, gradients);
+    return dx.add(gate_.backward(dgate_BTF, tape, gradients)).to(at::kFloat);
+  }
+
+ private:
+  Projection gate_, up_, down_;
+};
+
 }  // namespace
 
 std::unique_ptr<ModelPart> make_mlp(const MlpSpec& spec, const Parameters& parameters) {
   if (spec.kind == MlpKind::kGelu) return std::make_unique<GeluMlp>(spec, parameters);
+  if (parameters.copies()) return std::make_unique<Bf16SwigluMlp>(spec, parameters);
   return std::make_unique<SwigluMlp>(spec, parameters);
 }
 

@@ -14,7 +14,8 @@ at::Tensor Tape::take() {
   return last;
 }
 
-Parameters::Parameters(const StagePlan& plan, const WeightMap& weights) {
+Parameters::Parameters(const StagePlan& plan, const WeightMap& weights, Precision precision)
+    : copies_(precision == Precision::kBf16 ? std::make_shared<Bf16Copies>() : nullptr) {
   for (std::size_t index = 0; index < plan.tensors.size(); ++index) {
     const TensorSpec& tensor = plan.tensors[index];
     const auto found = weights.find(tensor.name);
@@ -23,6 +24,12 @@ Parameters::Parameters(const StagePlan& plan, const WeightMap& weights) {
     CHECK(found->second.sizes() == at::IntArrayRef(tensor.shape), "the shape of " + tensor.name);
     by_name_[tensor.name] = {found->second, index};
   }
+}
+
+Parameter Parameters::of_product(const TensorSpec& tensor) const {
+  Parameter parameter = of(tensor);
+  if (copies_) parameter.copy = copies_->add(parameter.value);
+  return parameter;
 }
 
 ParameterGradients::Slot& ParameterGradients::empty_slot(const Parameter& parameter) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 
 #include "model/dropout.h"
 #include "model/partition.h"
+#include "model/parts/bf16/copies.h"
 
 namespace shoal {
 
@@ -45,16 +47,25 @@ class Tape {
 struct Parameter {
   at::Tensor value;
   std::size_t index = 0;
+  at::Tensor copy = {};  // in bf16, where products are computed in bf16 and read this parameter
 };
 
 // Finds the parameters of a stage. CHECKs that each tensor of the plan is there, float32, of its shape.
 class Parameters {
  public:
-  Parameters(const StagePlan& plan, const WeightMap& weights);
+  Parameters(const StagePlan& plan, const WeightMap& weights, Precision precision = Precision::kFp32);
   [[nodiscard]] Parameter of(const TensorSpec& tensor) const { return by_name_.at(tensor.name); }
+  // With its copy, where products are computed in bf16.
+  [[nodiscard]] Parameter of_product(const TensorSpec& tensor) const;
+
+  // What operands of products and attention are rounded to: bf16, or float32 as everything else is.
+  [[nodiscard]] at::ScalarType product_type() const { return copies_ ? at::kBFloat16 : at::kFloat; }
+  // None in float32.
+  [[nodiscard]] const std::shared_ptr<Bf16Copies>& copies() const { return copies_; }
 
  private:
   std::map<std::string, Parameter> by_name_;
+  std::shared_ptr<Bf16Copies> copies_;
 };
 
 // The gradients of a stage's parameters out of one backward pass, by position in the plan. Those of projections may be

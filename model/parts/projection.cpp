@@ -5,46 +5,86 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
 
+#include "model/parts/bf16/product.h"
+
 namespace shoal {
 
-Projection::Projection(const ProjectionSpec& spec, const Parameters& parameters)
-    : orientation_(spec.orientation), weight_(parameters.of(spec.weight)) {
-  if (spec.bias) bias_ = parameters.of(*spec.bias);
+Projection::Projection(const ProjectionSpec& spec, const Parameters& parameters, at::ScalarType result)
+    : orientation_(spec.orientation), result_(result), weight_(parameters.of_product(spec.weight)) {
+  if (spec.bias) bias_ = parameters.of_product(*spec.bias);
 }
 
 at::Tensor Projection::forward(const at::Tensor& x_BTI, Tape& tape) const {
   const auto sizes = x_BTI.sizes();
   const at::Tensor x_NI = x_BTI.reshape({sizes[0] * sizes[1], sizes[2]});
   tape.keep(x_NI);
-  const at::Tensor weight_IO = orientation_ == Orientation::kInOut ? weight_.value : weight_.value.t();
-  const at::Tensor y_NO = bias_ ? at::addmm(bias_->value, x_NI, weight_IO) : at::mm(x_NI, weight_IO);
+  const at::Tensor y_NO = product(x_NI);
   return y_NO.view({sizes[0], sizes[1], y_NO.size(1)});
 }
 
-at::Tensor Projection::backward(const at::Tensor& dy_BTO, Tape& tape, ParameterGradients& gradients) const {
+at::Tensor Projection::product(const at::Tensor& x_NI) const {
+  if (weight_.copy.defined()) return in_bf16(x_NI);
+  const at::Tensor weight_IO = orientation_ == Orientation::kInOut ? weight_.value : weight_.value.t();
+  return bias_ ? at::addmm(bias_->value, x_NI, weight_IO) : at::mm(x_NI, weight_IO);
+}
+
+at::Tensor Projection::in_bf16(const at::Tensor& x_NI) const {
+  std::optional<Bf16Factor> bias;
+  if (bias_) bias = Bf16Factor{bias_->value, bias_->copy};
+  return bf16_product(x_NI, {weight_.value, weight_.copy}, bias, orientation_, result_);
+}
+
+at::Tensor Projection::rows_of(const at::Tensor& dy_BTO) const {
   const auto sizes = dy_BTO.sizes();
   const at::Tensor dy_NO = dy_BTO.reshape({sizes[0] * sizes[1], sizes[2]});
+  return weight_.copy.defined() ? dy_NO.to(at::kBFloat16) : dy_NO;
+}
+
+at::Tensor Projection::backward(const at::Tensor& dy_BTO, Tape& tape, ParameterGradients& gradients) const {
+  const at::Tensor dy_NO = rows_of(dy_BTO);
   const at::Tensor x_NI = tape.take();
   const bool is_in_out = orientation_ == Orientation::kInOut;
+  const auto dx_BTI = [&](const at::Tensor& dx_NI) {
+    return dx_NI.view({dy_BTO.size(0), dy_BTO.size(1), dx_NI.size(1)});
+  };
+  if (weight_.copy.defined()) {
+    const Orientation orientation = orientation_;
+    gradients.set_of_projection(weight_,
+                                [x_NI, dy_NO, orientation] { return bf16_weight_gradient(x_NI, dy_NO, orientation); });
+    if (bias_) gradients.set_of_projection(*bias_, [dy_NO] { return bf16_bias_gradient(dy_NO); });
+    return dx_BTI(bf16_input_gradient(dy_NO, weight_.copy, orientation_));
+  }
   gradients.set_of_projection(
       weight_, [x_NI, dy_NO, is_in_out] { return is_in_out ? at::mm(x_NI.t(), dy_NO) : at::mm(dy_NO.t(), x_NI); });
   if (bias_) gradients.set_of_projection(*bias_, [dy_NO] { return dy_NO.sum(0); });
-  const at::Tensor weight_OI = is_in_out ? weight_.value.t() : weight_.value;
-  return at::mm(dy_NO, weight_OI).view({sizes[0], sizes[1], weight_OI.size(1)});
+  return dx_BTI(at::mm(dy_NO, is_in_out ? weight_.value.t() : weight_.value));
 }
 
-Head::Head(const ProjectionSpec& spec, const Parameters& parameters) : weight_VC_(parameters.of(spec.weight)) {}
+Head::Head(const ProjectionSpec& spec, const Parameters& parameters) : weight_VC_(parameters.of_product(spec.weight)) {}
 
 at::Tensor Head::forward(const at::Tensor& x_BTC, Tape& tape) const {
-  tape.keep(x_BTC);
-  return at::linear(x_BTC, weight_VC_.value);
+  if (!weight_VC_.copy.defined()) {
+    tape.keep(x_BTC);
+    return at::linear(x_BTC, weight_VC_.value);
+  }
+  const at::Tensor x_NC = x_BTC.reshape({-1, x_BTC.size(2)}).to(at::kBFloat16);
+  tape.keep(x_NC);
+  const at::Tensor logits_NV =
+      bf16_product(x_NC, {weight_VC_.value, weight_VC_.copy}, std::nullopt, Orientation::kOutIn, at::kFloat);
+  return logits_NV.view({x_BTC.size(0), x_BTC.size(1), logits_NV.size(1)});
 }
 
 at::Tensor Head::backward(const at::Tensor& dy_BTV, Tape& tape, ParameterGradients& gradients) const {
-  const at::Tensor x_BTC = tape.take();
+  const at::Tensor x = tape.take();
   const at::Tensor dy_NV = dy_BTV.reshape({-1, dy_BTV.size(2)});
-  gradients.set(weight_VC_, at::mm(dy_NV.t(), x_BTC.reshape({-1, x_BTC.size(2)})));
-  return at::mm(dy_NV, weight_VC_.value).view(x_BTC.sizes());
+  if (weight_VC_.copy.defined()) {
+    const at::Tensor d_NV = dy_NV.to(at::kBFloat16);
+    gradients.set(weight_VC_, bf16_weight_gradient(x, d_NV, Orientation::kOutIn));
+    const at::Tensor dx_NC = bf16_input_gradient(d_NV, weight_VC_.copy, Orientation::kOutIn).to(at::kFloat);
+    return dx_NC.view({dy_BTV.size(0), dy_BTV.size(1), dx_NC.size(1)});
+  }
+  gradients.set(weight_VC_, at::mm(dy_NV.t(), x.reshape({-1, x.size(2)})));
+  return at::mm(dy_NV, weight_VC_.value).view(x.sizes());
 }
 
 }  // namespace shoal

@@ -1,4 +1,5 @@
 // Projections, x W + b, with weights [in, out] or [out, in], with or without a bias.
+// Where products are computed in bf16, x is bf16, and so is its gradient (bf16/product.h).
 // Shape letters: I inputs, O outputs, N = B T.
 #pragma once
 
@@ -11,14 +12,21 @@ namespace shoal {
 
 class Projection final : public ModelPart {
  public:
-  Projection(const ProjectionSpec& spec, const Parameters& parameters);
+  // result: the type of y and dy; where products are computed in float32, that.
+  Projection(const ProjectionSpec& spec, const Parameters& parameters, at::ScalarType result);
 
-  // x: float32 [B,T,I]. Returns [B,T,O].
+  // x: [B,T,I] of the products' type. Returns [B,T,O].
   [[nodiscard]] at::Tensor forward(const at::Tensor& x_BTI, Tape& tape) const override;
   [[nodiscard]] at::Tensor backward(const at::Tensor& dy_BTO, Tape& tape, ParameterGradients& gradients) const override;
 
  private:
+  [[nodiscard]] at::Tensor product(const at::Tensor& x_NI) const;
+  [[nodiscard]] at::Tensor in_bf16(const at::Tensor& x_NI) const;
+  // Rows of dy in the products' type.
+  [[nodiscard]] at::Tensor rows_of(const at::Tensor& dy_BTO) const;
+
   Orientation orientation_;
+  at::ScalarType result_;
   Parameter weight_;
   std::optional<Parameter> bias_;
 };
@@ -29,6 +37,7 @@ class Head final : public ModelPart {
  public:
   Head(const ProjectionSpec& spec, const Parameters& parameters);
 
+  // x: float32 [B,T,C]. Returns float32 [B,T,V].
   [[nodiscard]] at::Tensor forward(const at::Tensor& x_BTC, Tape& tape) const override;
   [[nodiscard]] at::Tensor backward(const at::Tensor& dy_BTV, Tape& tape, ParameterGradients& gradients) const override;
 

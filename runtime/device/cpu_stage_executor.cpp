@@ -38,13 +38,21 @@ CpuStageExecutor::CpuStageExecutor(const Config& config, StagePlan plan)
       state_(layout_, config),
       sums_(layout_, config.sync.reduction, planned_tokens(config)) {
   WeightMap trained;
-  WeightMap agreed;
-  for (const FlatTensor& tensor : layout_.tensors) {
-    trained[tensor.spec.name] = over(state_.weights_of(tensor), tensor);
-    agreed[tensor.spec.name] = over(state_.agreed_of(tensor), tensor);
-  }
+  for (const FlatTensor& tensor : layout_.tensors) trained[tensor.spec.name] = over(state_.weights_of(tensor), tensor);
   model_ = std::make_unique<Transformer>(config_.model, plan_, trained);
+  if (config_.sync.mode != SyncMode::kDiloco) return;
+  WeightMap agreed;
+  for (const FlatTensor& tensor : layout_.tensors) agreed[tensor.spec.name] = over(state_.agreed_of(tensor), tensor);
   agreed_model_ = std::make_unique<Transformer>(config_.model, plan_, agreed);
+}
+
+const Transformer& CpuStageExecutor::up_to_date(const Transformer& model, bool& is_stale) {
+  if (std::exchange(is_stale, false)) model.weights_changed();
+  return model;
+}
+
+const Transformer& CpuStageExecutor::agreed_model() {
+  return agreed_model_ ? up_to_date(*agreed_model_, agreed_is_stale_) : trained_model();
 }
 
 TensorBlob CpuStageExecutor::forward(const MicrobatchWork& work) {
@@ -53,7 +61,7 @@ TensorBlob CpuStageExecutor::forward(const MicrobatchWork& work) {
   const at::NoGradGuard no_graph;
   const bool keeps_tape = !config_.pipeline.recompute;
   Tape tape = tape_for(work, keeps_tape ? Tape::Keeps::kAll : Tape::Keeps::kNothing);
-  const at::Tensor output = model_->forward(input_of(work), tape);
+  const at::Tensor output = trained_model().forward(input_of(work), tape);
   Kept kept{work, std::nullopt};
   if (keeps_tape) kept.tape = std::move(tape);
   kept_.insert_or_assign(work.microbatch, std::move(kept));
@@ -70,7 +78,7 @@ BackwardResult CpuStageExecutor::backward(MicrobatchId microbatch, const TensorB
   kept_.erase(found);
   if (!kept.tape) {
     kept.tape = tape_for(kept.work, Tape::Keeps::kAll);
-    static_cast<void>(model_->forward(input_of(kept.work), *kept.tape));
+    static_cast<void>(trained_model().forward(input_of(kept.work), *kept.tape));
   }
   const at::Tensor gradient = borrow(output_gradient);
   const auto& sizes = kept.work.input.shape;
@@ -84,7 +92,8 @@ BackwardResult CpuStageExecutor::forward_backward(const MicrobatchWork& work, We
   use_threads();
   const at::NoGradGuard no_graph;
   Tape tape = tape_for(work, Tape::Keeps::kAll);
-  LossAndGradient loss = loss_and_gradient(model_->forward(input_of(work), tape), borrow(work.targets).to(at::kLong));
+  LossAndGradient loss =
+      loss_and_gradient(trained_model().forward(input_of(work), tape), borrow(work.targets).to(at::kLong));
   BackwardResult result = differentiate(std::exchange(loss.dlogits_BTV, {}), tape, work, when);
   result.loss_sum = loss.loss_sum.item<float>();
   if (!std::isfinite(result.loss_sum)) half_done_.at(work.microbatch).result.bad_tensor = "loss";
@@ -94,7 +103,7 @@ BackwardResult CpuStageExecutor::forward_backward(const MicrobatchWork& work, We
 EvaluateResult CpuStageExecutor::evaluate(const MicrobatchWork& work) {
   use_threads();
   const at::NoGradGuard no_graph;
-  const at::Tensor output = agreed_model_->forward(input_of(work));
+  const at::Tensor output = agreed_model().forward(input_of(work));
   EvaluateResult result;
   result.token_count = count_targets(work.targets);
   if (plan_.has_head) {
@@ -118,7 +127,23 @@ ReducedSum CpuStageExecutor::adopt_sum(const TensorBlob& sum, std::uint64_t toke
 void CpuStageExecutor::apply(const UpdateOrder& order) {
   CHECK(sums_.has_mean(), "an update needs an adopted sum");
   state_.update(sums_, order);
+  weights_changed();
   zero();
+}
+
+Status CpuStageExecutor::load_state(const TensorBlob& image) {
+  weights_changed();
+  return state_.load(image);
+}
+
+std::uint64_t CpuStageExecutor::apply_round(const RoundUpdate& update) {
+  weights_changed();
+  return state_.apply_round(update);
+}
+
+std::vector<std::uint64_t> CpuStageExecutor::restart_from_outer() {
+  weights_changed();
+  return state_.restart_from_outer();
 }
 
 std::vector<std::string> CpuStageExecutor::tensor_names() const {

@@ -41,13 +41,13 @@ class CpuStageExecutor final : public StageExecutor {
   void skip() override { zero(); }
   [[nodiscard]] std::uint64_t state_digest() const override { return state_.digest(); }
   [[nodiscard]] TensorBlob state_image() const override { return state_.image(); }
-  [[nodiscard]] Status load_state(const TensorBlob& image) override { return state_.load(image); }
+  [[nodiscard]] Status load_state(const TensorBlob& image) override;
   [[nodiscard]] std::vector<std::string> tensor_names() const override;
   [[nodiscard]] TensorBlob contribute_round(std::uint32_t fragment) override {
     return state_.contribute_round(fragment);
   }
-  [[nodiscard]] std::uint64_t apply_round(const RoundUpdate& update) override { return state_.apply_round(update); }
-  std::vector<std::uint64_t> restart_from_outer() override { return state_.restart_from_outer(); }
+  [[nodiscard]] std::uint64_t apply_round(const RoundUpdate& update) override;
+  std::vector<std::uint64_t> restart_from_outer() override;
 
  private:
   // A forward that waits for its backward. There is no tape where the forward will be computed again.
@@ -68,6 +68,11 @@ class CpuStageExecutor final : public StageExecutor {
   [[nodiscard]] BackwardResult differentiate(const at::Tensor& gradient, Tape& tape, const MicrobatchWork& work,
                                              WeightGradients when);
   void use_threads() const;
+  // The models over the weights as they are now.
+  [[nodiscard]] const Transformer& trained_model() { return up_to_date(*model_, trained_is_stale_); }
+  [[nodiscard]] const Transformer& agreed_model();
+  [[nodiscard]] static const Transformer& up_to_date(const Transformer& model, bool& is_stale);
+  void weights_changed() { trained_is_stale_ = agreed_is_stale_ = true; }
 
   Config config_;
   StagePlan plan_;
@@ -75,7 +80,10 @@ class CpuStageExecutor final : public StageExecutor {
   StageState state_;
   GradientSums sums_;
   std::unique_ptr<Transformer> model_;
-  std::unique_ptr<Transformer> agreed_model_;  // holds what all replicas agree on: evaluated, never trained
+  // Holds what all replicas agree on: evaluated, never trained. None where that is what is trained.
+  std::unique_ptr<Transformer> agreed_model_;
+  bool trained_is_stale_ = false;  // the models' copies of weights are older than the weights
+  bool agreed_is_stale_ = false;
   std::map<MicrobatchId, Kept> kept_;
   std::map<MicrobatchId, HalfDone> half_done_;
 };

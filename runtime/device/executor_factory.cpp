@@ -7,6 +7,7 @@
 #include "model/partition.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/machine/bf16_units.h"
 #include "runtime/device/cpu_stage_executor.h"
 #include "runtime/device/decorators/encoding_stage_executor.h"
 #include "runtime/device/decorators/paced_stage_executor.h"
@@ -52,6 +53,7 @@ Result<std::unique_ptr<StageExecutor>> make_stage_executor(const ExecutorConfig&
   const auto device = parse_device(config.device);
   if (!device) return device.failure();
   if (auto status = check_device(*device, config); !status) return status.failure();
+  if (auto status = check_precision(config.config.model); !status) return status.failure();
   const auto plans = partition(config.config.model, config.stages);
   if (!plans.ok()) return plans.failure();
   if (config.stage.value >= plans->size()) {

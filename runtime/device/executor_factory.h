@@ -26,7 +26,8 @@ struct ExecutorConfig {
   Answering answers = Answering::kAtOnce;
 };
 
-// Starts at the initial weights of (run.seed, tensor name). Errors: kUsage for an unknown device or an impossible cut.
+// Starts at the initial weights of (run.seed, tensor name). Errors: kUsage for an unknown device, an impossible cut,
+// or a precision that this processor has no units for.
 [[nodiscard]] Result<std::unique_ptr<StageExecutor>> make_stage_executor(const ExecutorConfig& config);
 
 }  // namespace shoal

@@ -12,6 +12,7 @@
 #include <torch/headeronly/version.h>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/machine/bf16_units.h"
 
 // The question torch's BLAS asks before it chooses kernels. Its own answer is about the maker, not about instructions.
 extern "C" int mkl_serv_intel_cpu_true();
@@ -81,7 +82,7 @@ void give_memory_back() {
 std::string kernel_fingerprint(int threads) {
   const char* path = forces_fast_path() && is_our_answer_heard() ? "mkl fast path (forced)" : "mkl own choice";
   return compose("torch ", TORCH_VERSION, "; gemm ", path, ", ", instruction_set(), "; vector ",
-                 at::get_cpu_capability(), "; threads ", threads);
+                 at::get_cpu_capability(), "; bf16 ", bf16_units(), "; threads ", threads);
 }
 
 }  // namespace shoal

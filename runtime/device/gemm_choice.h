@@ -18,8 +18,9 @@ void prepare_process_for_compute();
 // that begins to compute where another has.
 void give_memory_back();
 
-// Returns what must be equal for two processes to have equal bits: library, chosen kernels, instruction set, threads.
-// E.g. "torch 2.11.0; gemm mkl fast path (forced), avx512; vector AVX512; threads 1".
+// Returns what must be equal for two processes to have equal bits: library, chosen kernels, instruction set, units
+// of bf16, threads. E.g. "torch 2.11.0; gemm mkl fast path (forced), avx512; vector AVX512; bf16 avx512_bf16; threads
+// 1".
 [[nodiscard]] std::string kernel_fingerprint(int threads);
 
 }  // namespace shoal

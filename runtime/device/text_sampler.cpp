@@ -11,6 +11,7 @@
 
 #include "model/partition.h"
 #include "model/transformer.h"
+#include "runtime/base/machine/bf16_units.h"
 #include "runtime/device/gemm_choice.h"
 #include "runtime/device/torch_device.h"
 #include "runtime/storage/safetensors.h"
@@ -30,6 +31,7 @@ Result<std::unique_ptr<TextSampler>> TextSampler::make(const Config& config, con
   if (!image.has_value()) return fail(Error::kInvalidData, "there are no weights to sample from");
   const auto stored = parse_safetensors({image.bytes->data(), image.bytes->size()}, "the weights");
   if (!stored.ok()) return stored.failure();
+  if (auto status = check_precision(config.model); !status) return status.failure();
   prepare_process_for_compute();
   const StagePlan plan = whole_model(config.model);
   WeightMap weights;

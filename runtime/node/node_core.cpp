@@ -9,6 +9,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/machine/bf16_units.h"
 #include "runtime/base/restart_policy.h"
 #include "runtime/transport/identity.h"
 
@@ -55,6 +56,9 @@ NodeEffects NodeCore::welcomed(const Welcome& welcome) {
   if (!is_awaited) return {};
   const auto config = parse_config(welcome.config_toml, "the spawner's welcome");
   if (!config.ok()) return end_process(exit_code(config.failure().error), config.failure().message);
+  if (const Status precision = check_precision(config->model); !precision) {
+    return end_process(exit_code(precision.failure().error), precision.failure().message);
+  }
   return is_first ? welcomed_first(welcome, config.value()) : welcomed_again(welcome, config.value());
 }
 

@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/base/arithmetic/bf16.h"
+
 namespace shoal {
 namespace {
 
@@ -49,6 +51,51 @@ TEST(Gelu, TheGradientIsItsSlope) {
   std::vector<float> dx(x.size());
   gelu_backward(x, dy, dx);
   for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(dx[i], 2 * slope_of(x[i]), 2e-6) << x[i];
+}
+
+TEST(Gelu, OverBf16IsTheSameRoundedOnce) {
+  std::vector<std::uint16_t> x;
+  std::vector<float> wide;
+  for (const float value : inputs()) {
+    x.push_back(to_bf16(value));
+    wide.push_back(float_of_bf16(x.back()));
+  }
+  std::vector<std::uint16_t> y(x.size());
+  std::vector<std::uint16_t> dx(x.size());
+  std::vector<float> wide_y(x.size());
+  std::vector<float> wide_dx(x.size());
+  gelu_forward(x, y);
+  gelu_forward(wide, wide_y);
+  gelu_backward(x, std::vector<std::uint16_t>(x.size(), to_bf16(2)), dx);
+  gelu_backward(wide, std::vector<float>(x.size(), 2), wide_dx);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    ASSERT_EQ(y[i], to_bf16(wide_y[i])) << wide[i];
+    ASSERT_EQ(dx[i], to_bf16(wide_dx[i])) << wide[i];
+  }
+  const std::vector<std::uint16_t> nan = {to_bf16_or_nan(std::nanf(""))};
+  gelu_forward(nan, std::span(y).first(1));
+  EXPECT_TRUE(std::isnan(float_of_bf16(y[0])));
+}
+
+TEST(Columns, AreSummedForAnySplit) {
+  constexpr std::size_t kRows = 301;
+  constexpr std::size_t kColumns = 530;
+  std::mt19937 random(4);
+  std::normal_distribution<float> normal;
+  std::vector<std::uint16_t> values(kRows * kColumns);
+  std::vector<double> exact(kColumns);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = to_bf16(normal(random));
+    exact[i % kColumns] += float_of_bf16(values[i]);
+  }
+  std::vector<float> whole(kColumns);
+  std::vector<float> split(kColumns);
+  sum_columns({values.data(), kRows, kColumns}, 0, kColumns, whole.data());
+  for (std::size_t begin = 0; begin < kColumns; begin += 53) {
+    sum_columns({values.data(), kRows, kColumns}, begin, begin + 53, split.data());
+  }
+  EXPECT_EQ(whole, split);
+  for (std::size_t i = 0; i < kColumns; ++i) EXPECT_NEAR(whole[i], exact[i], 3e-5);
 }
 
 TEST(Gelu, WhatIsNotANumberStaysVisible) {

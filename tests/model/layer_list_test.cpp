@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "model/partition.h"
+#include "model/precision_memory.h"
 
 namespace shoal {
 namespace {
@@ -76,6 +77,22 @@ TEST(LayerList, KnowsWhatBlocksKeepForTheBackwardPass) {
   llama.kind = ModelKind::kLlama;
   llama.hidden = 50;
   EXPECT_EQ(whole_model(llama).kept_values, 2U * (2 * (3 * 32 + 1) + 4 * 32 + 4 + 4 * 50));
+}
+
+TEST(LayerList, InBf16BlocksKeepLessAndProductsReadCopies) {
+  Config config;
+  config.model = {.precision = Precision::kBf16, .layers = 2, .heads = 4, .width = 32, .vocabulary = 50};
+  EXPECT_EQ(whole_model(config.model).kept_values, 2U * (2 * 32 + 2 * 16 + 4 + 2 * 32 + 4 + 4 * 32));
+  const std::uint64_t products = 2 * (4 + 8) * 32 * 32 + 2 * (3 + 1 + 4 + 1) * 32 + 50 * 32;
+  EXPECT_EQ(bf16_copy_bytes(whole_model(config.model), config), 2 * products);
+  config.sync.mode = SyncMode::kDiloco;
+  EXPECT_EQ(bf16_copy_bytes(whole_model(config.model), config), 4 * products);
+  config.model.precision = Precision::kFp32;
+  EXPECT_EQ(bf16_copy_bytes(whole_model(config.model), config), 0U);
+  config.model.kind = ModelKind::kLlama;
+  config.model.precision = Precision::kBf16;
+  config.model.hidden = 50;
+  EXPECT_EQ(whole_model(config.model).kept_values, 2U * (2 * (2 * 32 + 16 + 1) + 2 * 32 + 4 + 75));
 }
 
 TEST(LayerList, CostsFollowTheProducts) {

@@ -14,6 +14,7 @@
 #include "launch/open_files.h"
 #include "launch/say.h"
 #include "launch/start_run.h"
+#include "runtime/base/machine/bf16_units.h"
 #include "runtime/base/machine/gpu_driver.h"
 #include "runtime/base/machine/scratch_folder.h"
 #include "runtime/data/command.h"
@@ -96,6 +97,14 @@ Finding processor() {
     if (flags.find(" " + std::string(flag) + " ") != std::string::npos) facts += std::string(", ") + flag;
   if (flags.find(" avx2 ") != std::string::npos) return {"processor", Verdict::kGood, facts, ""};
   return {"processor", Verdict::kDoubtful, facts + ", no avx2", "training works, slowly; take a newer processor"};
+}
+
+// A machine without them trains in float32.
+Finding precision() {
+  const std::string units = bf16_units();
+  if (units != "none") return {"bf16", Verdict::kGood, "the processor has " + units, ""};
+  return {"bf16", Verdict::kDoubtful, "the processor has neither avx512_bf16 nor amx_bf16",
+          "only model.precision=bf16 needs them: train with fp32, or on a newer processor"};
 }
 
 Finding memory() {
@@ -253,7 +262,7 @@ Result<int> run_doctor(const DoctorOptions& options) {
   const auto trials =
       options.join ? join_trials(*options.join) : Result<std::vector<JoinTrial>>(std::vector<JoinTrial>());
   if (!trials) return trials.failure();
-  std::vector<Finding> findings = {libraries(), worker(),   gpu(),         processor(),   memory(),
+  std::vector<Finding> findings = {libraries(), worker(),   gpu(),         processor(),   precision(), memory(),
                                    disk(),      loopback(), clock(),       descriptors(), temporary(),
                                    corpora(),   ranks(),    certificates()};
   for (Finding& finding : joining(*trials)) findings.push_back(std::move(finding));

@@ -38,7 +38,8 @@ Result<std::string> worker_fingerprint() {
 
 std::vector<Feature> features_of(const std::string& lines) {
   std::vector<Feature> features = {{"cuda", false, "shoal-worker does not say"},
-                                   {"nccl", false, "shoal-worker does not say"}};
+                                   {"nccl", false, "shoal-worker does not say"},
+                                   {"bf16", false, "shoal-worker does not say"}};
   std::istringstream text(lines);
   for (std::string line; std::getline(text, line);) {
     std::istringstream words(line);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/partition.h"
+#include "model/precision_memory.h"
 #include "runtime/base/config.h"
 #include "runtime/base/error.h"
 #include "runtime/plan/resources/cut_stage.h"
@@ -18,7 +19,7 @@ namespace shoal {
   std::vector<CutStage> cut;
   for (const StagePlan& stage : *stages) {
     cut.push_back({stage.first_layer, stage.layer_count, stage.has_head, stage.parameter_count,
-                   state_bytes(stage, config), stage.cost, stage.kept_values});
+                   state_bytes(stage, config), stage.cost, stage.kept_values, bf16_copy_bytes(stage, config)});
   }
   return cut;
 }

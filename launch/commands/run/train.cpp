@@ -10,6 +10,7 @@
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
 #include "launch/stop_signals.h"
+#include "runtime/base/machine/bf16_units.h"
 #include "runtime/base/text/quantity_words.h"
 #include "runtime/executor/poison_hook.h"
 #include "runtime/transport/revocation/revocation_book.h"
@@ -144,6 +145,10 @@ Result<int> run_train(const TrainOptions& given) {
     return fail(Error::kUsage,
                 "--single trains one copy of the model, and sync.mode = \"diloco\" needs several; set "
                 "sync.mode=every_step for the reference");
+  }
+  const bool computes_here = options.is_single || options.nodes != 0U;
+  if (computes_here) {
+    if (auto status = check_precision(chosen->config.model); !status) return status.failure();
   }
   if (!options.is_single) {
     if (auto status = check_open_files(open_files_allowed()); !status) return status.failure();

@@ -19,6 +19,7 @@ struct CutStage {
   std::uint64_t state_bytes = 0;  // size of an image of its state
   double cost = 0;                // multiply-adds of a forward pass per token
   std::uint64_t kept_values = 0;  // float32 values that its blocks keep of each token for the backward pass
+  std::uint64_t copy_bytes = 0;   // size of the copies of its weights that products in bf16 read
 };
 
 // Cuts the model of a configuration into its pipeline.stages. Errors: kUsage.

@@ -57,6 +57,7 @@ std::uint64_t computing_bytes(const MemoryNeed& need) { return need.gradients + 
 const std::vector<MemoryItem>& memory_items() {
   static const std::vector<MemoryItem> items = {
       {"weights", "parameters, float32", &MemoryNeed::weights},
+      {"copies", "of weights, which products in bf16 read", &MemoryNeed::copies},
       {"optimizer", "the optimiser's averages", &MemoryNeed::optimizer},
       {"outer", "agreed parameters and momentum of rounds", &MemoryNeed::outer},
       {"accumulators", "sums of gradients over a step's microbatches", &MemoryNeed::accumulators},
@@ -72,8 +73,8 @@ const std::vector<MemoryItem>& memory_items() {
 }
 
 std::uint64_t total_bytes(const MemoryNeed& need) {
-  const std::uint64_t kept =
-      need.weights + need.optimizer + need.outer + need.accumulators + need.mean + need.image + need.program;
+  const std::uint64_t kept = need.weights + need.copies + need.optimizer + need.outer + need.accumulators + need.mean +
+                             need.image + need.program;
   return kept + std::max(computing_bytes(need), need.reduction) + need.allocator;
 }
 
@@ -98,6 +99,7 @@ MemoryNeed memory_need(const Config& config, const std::vector<CutStage>& stages
   const bool is_exact = config.sync.reduction == Reduction::kExact;
   MemoryNeed need;
   need.weights = vector;
+  need.copies = cut.copy_bytes;
   need.optimizer = averages * vector;
   need.outer = (copies - 1 - averages) * vector;
   need.accumulators = (is_exact ? 2 : 1) * vector;

@@ -17,6 +17,7 @@ namespace shoal {
 
 struct MemoryNeed {
   std::uint64_t weights = 0;
+  std::uint64_t copies = 0;        // of weights, in bf16; with model.precision = bf16 only
   std::uint64_t optimizer = 0;     // averages
   std::uint64_t outer = 0;         // agreed parameters, momentum, and what eager updates keep; with rounds only
   std::uint64_t accumulators = 0;  // sums over microbatches: int64 in exact mode, else float32

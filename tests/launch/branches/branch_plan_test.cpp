@@ -36,12 +36,12 @@ TEST(BranchKeys, EveryKeyIsFreeOrOfABranchOrStaysForAReason) {
     if (rule.freedom == KeyFreedom::kOnABranch) on_branch.push_back(key.path());
   }
   EXPECT_THAT(on_branch,
-              testing::ElementsAre("data.corpus", "data.validation_fraction", "pipeline.activations", "optim.lr",
-                                   "optim.min_lr", "optim.warmup_steps", "optim.decay_steps", "optim.schedule",
-                                   "optim.betas", "optim.eps", "optim.weight_decay", "optim.clip_norm",
-                                   "sync.reduction", "sync.allow_mixed_kernels", "sync.H", "sync.outer_lr",
-                                   "sync.outer_momentum", "sync.outer_warmup", "sync.fragments", "sync.pattern",
-                                   "sync.overlap", "sync.mix", "sync.wire", "sync.error_feedback", "sync.backend"));
+              testing::ElementsAre(
+                  "model.precision", "data.corpus", "data.validation_fraction", "pipeline.activations", "optim.lr",
+                  "optim.min_lr", "optim.warmup_steps", "optim.decay_steps", "optim.schedule", "optim.betas",
+                  "optim.eps", "optim.weight_decay", "optim.clip_norm", "sync.reduction", "sync.allow_mixed_kernels",
+                  "sync.H", "sync.outer_lr", "sync.outer_momentum", "sync.outer_warmup", "sync.fragments",
+                  "sync.pattern", "sync.overlap", "sync.mix", "sync.wire", "sync.error_feedback", "sync.backend"));
 }
 
 TEST(BranchKeys, ChangesHaveTheirOldAndNewValues) {
@@ -56,6 +56,8 @@ TEST(BranchPlan, WithoutABranchTheRefusalSaysHow) {
   EXPECT_THAT(refusal({"optim.lr=0.5"}, false), AllOf(HasSubstr("optim.lr may change on a branch"),
                                                       HasSubstr("--branch NAME"), Not(HasSubstr("new run"))));
   EXPECT_EQ(refusal({"optim.lr=0.5", "sync.reduction=exact"}, true), "");
+  EXPECT_THAT(refusal({"model.precision=bf16"}, false), HasSubstr("model.precision may change on a branch"));
+  EXPECT_EQ(refusal({"model.precision=bf16"}, true), "");
 }
 
 TEST(BranchPlan, WhatStaysSaysWhy) {

@@ -3,6 +3,7 @@
 #include "model/parts/loss.h"
 #include "model/parts/make_part.h"
 #include "model/transformer.h"
+#include "runtime/base/machine/bf16_units.h"
 #include "tests/model/parts/part_bits.h"
 
 #include <gtest/gtest.h>
@@ -34,6 +35,17 @@ ModelConfig qwen3() {
   return model;
 }
 
+// In both precisions where this processor has both.
+std::vector<ModelConfig> all_models() {
+  std::vector<ModelConfig> models = {gpt2(), llama(), qwen3()};
+  if (bf16_units() == "none") return models;
+  for (std::size_t i = 0; i < 3; ++i) {
+    models.push_back(models[i]);
+    models.back().precision = Precision::kBf16;
+  }
+  return models;
+}
+
 at::Tensor input_for(const ModelConfig& model, bool takes_tokens) {
   const std::int64_t T = model.context - 2;
   return takes_tokens ? at::randint(model.vocabulary, {3, T}, at::kLong) : at::randn({3, T, model.width});
@@ -57,11 +69,11 @@ void expect_autograds_bits(const ModelConfig& model, const PartSpec& spec) {
   const StagePlan plan = plan_of(spec);
   WeightMap weights = random_weights(plan);
   const at::Tensor x = input_for(model, std::holds_alternative<EmbeddingSpec>(spec));
-  const auto part = make_part(spec, Parameters(plan, weights));
+  const auto part = make_part(spec, Parameters(plan, weights, model.precision));
   Tape nothing({}, Tape::Keeps::kNothing);
   const at::Tensor dy = at::randn_like(part->forward(x, nothing));
   const Pass expected = by_autograd(plan, weights, x, dy, [&](const at::Tensor& from) {
-    return make_part(spec, Parameters(plan, weights))->forward(from, nothing);
+    return make_part(spec, Parameters(plan, weights, model.precision))->forward(from, nothing);
   });
   for (const OfProjections when : {OfProjections::kAtOnce, OfProjections::kLater}) {
     EXPECT_EQ(first_difference(plan, by_hand(*part, plan, x, dy, when), expected), "");
@@ -73,12 +85,13 @@ void expect_autograds_bits(const ModelConfig& model, const PartSpec& spec) {
 
 TEST(Parts, HaveAutogradsBitsBackwards) {
   at::set_num_threads(1);
-  for (const ModelConfig& model : {gpt2(), llama(), qwen3()}) {
+  for (const ModelConfig& model : all_models()) {
     const auto layers = model_layers(model);
     for (const std::size_t layer : {std::size_t{0}, std::size_t{1}, layers.size() - 1}) {
       for (std::size_t part = 0; part < layers[layer].parts.size(); ++part) {
         SCOPED_TRACE(testing::Message() << "kind " << static_cast<int>(model.kind) << (model.qk_norm ? " qk" : "")
-                                        << " layer " << layer << " part " << part);
+                                        << (model.precision == Precision::kBf16 ? " bf16" : "") << " layer " << layer
+                                        << " part " << part);
         expect_autograds_bits(model, layers[layer].parts[part]);
       }
     }
@@ -113,7 +126,7 @@ struct Stage {
 
 TEST(Parts, OfAStageHaveAutogradsBitsWithDropoutToo) {
   at::set_num_threads(1);
-  for (const ModelConfig& model : {gpt2(), llama(), qwen3()}) {
+  for (const ModelConfig& model : all_models()) {
     for (const double rate : {0.0, 0.3}) {
       const auto plans = partition(model, 2);
       for (const StagePlan& plan : *plans) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/base/machine/bf16_units.h"
 #include "tests/runtime/device/local_pipeline.h"
 
 namespace shoal {
@@ -85,6 +86,44 @@ TEST(EqualBits, ForALlamaWithAndWithoutRecompute) {
   }
   config.model.kv_heads = 4;
   EXPECT_NE(whole, reference(config)) << "control";
+}
+
+TEST(EqualBits, InBf16TooAndTheyAreOthers) {
+  if (bf16_units() == "none") GTEST_SKIP() << "this processor has no units for bf16";
+  for (const ModelKind kind : {ModelKind::kGpt2, ModelKind::kLlama}) {
+    Config config = small_config(Reduction::kExact);
+    config.model.kind = kind;
+    const State in_fp32 = reference(config);
+    config.model.precision = Precision::kBf16;
+    const State whole = reference(config);
+    EXPECT_NE(whole, in_fp32) << "control";
+    for (int stages = 1; stages <= 3; ++stages) {
+      EXPECT_EQ(whole, train(config, stages, [](std::uint64_t) { return reversed(); })) << stages << " stages";
+    }
+    config.pipeline.recompute = true;
+    EXPECT_EQ(whole, train(config, 2, [](std::uint64_t) { return reversed(); }));
+  }
+}
+
+// The models compute with copies of the weights, which must be those of the weights as they are.
+TEST(EqualBits, InBf16AStateThatIsTakenOverIsComputedWith) {
+  if (bf16_units() == "none") GTEST_SKIP() << "this processor has no units for bf16";
+  Config config = small_config(Reduction::kExact);
+  config.model.precision = Precision::kBf16;
+  LocalPipeline trained(config, 1);
+  trained.train(0, in_order(kMicrobatches));
+  LocalPipeline joiner(config, 1);
+  joiner.accumulate(0, in_order(1));
+  joiner.stage(0).zero();
+  ASSERT_TRUE(joiner.stage(0).load_state(trained.stage(0).state_image()).ok());
+  EXPECT_EQ(joiner.accumulate(1, in_order(kMicrobatches)), trained.accumulate(1, in_order(kMicrobatches)));
+  EXPECT_TRUE(joiner.stage(0).contribution() == trained.stage(0).contribution());
+  const auto evaluated = [&](LocalPipeline& pipeline) {
+    return pipeline.stage(0).evaluate(random_work(config, 9, 1)).loss_sum;
+  };
+  EXPECT_EQ(evaluated(joiner), evaluated(trained));
+  LocalPipeline fresh(config, 1);
+  EXPECT_NE(evaluated(fresh), evaluated(trained)) << "control";
 }
 
 TEST(EqualBits, WithTwoThreadsToo) {

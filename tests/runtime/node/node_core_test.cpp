@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <functional>
 
 #include "runtime/base/config_file.h"
@@ -21,6 +22,14 @@ constexpr ProcessIncarnation kNumber{5};
 SpawnStage order_for(std::uint64_t replica, std::uint32_t branch = 0) {
   return {StageId{1}, ReplicaId{0}, Incarnation{replica}, Branch{branch}, 4, 4, false, {}, {}};
 }
+
+// This processor is as one that has no units for bf16, as long as this lives.
+struct WithoutBf16Units {
+  WithoutBf16Units() { ::setenv("SHOAL_BF16", "none", 1); }
+  ~WithoutBf16Units() { ::unsetenv("SHOAL_BF16"); }
+  WithoutBf16Units(const WithoutBf16Units&) = delete;
+  WithoutBf16Units& operator=(const WithoutBf16Units&) = delete;
+};
 
 // A node's core, whose effects are written down; stages start when they are asked to, unless the machine refuses.
 struct Node {
@@ -151,6 +160,19 @@ TEST(NodeCore, AnotherNumberOfThreadsThanTheRunsIsRefusedWhereBitsMustAgree) {
     node.welcome(Term{1}, kNumber, config);
     EXPECT_EQ(node.ended().has_value(), reduction == Reduction::kExact);
   }
+}
+
+TEST(NodeCore, AProcessorWithoutBf16LeavesARunThatComputesInIt) {
+  const WithoutBf16Units here;
+  Config config;
+  Node with_fp32;
+  with_fp32.welcome(Term{1}, kNumber, config);
+  EXPECT_EQ(with_fp32.ended(), std::nullopt) << "control";
+  config.model.precision = Precision::kBf16;
+  Node node;
+  node.welcome(Term{1}, kNumber, config);
+  EXPECT_EQ(node.ended(), exit_code(Error::kUsage));
+  EXPECT_NE(node.all<EndThisProcess>().front().reason.find("avx512_bf16"), std::string::npos);
 }
 
 TEST(NodeCore, StagesThatDoNotFitTheRunAnyMoreStartAgain) {

@@ -98,6 +98,20 @@ TEST(RunPlan, RecomputingAndFewerCreditsTakeLessMemory) {
   EXPECT_LT(recomputed, one_credit);
 }
 
+TEST(RunPlan, Bf16TakesCopiesOfWeightsAndKeepsLessForTheBackwardPass) {
+  Config config = layout(512, 4, 1, 1);
+  const MemoryNeed fp32 = planned(order_of(config)).stages[0].memory;
+  config.model.precision = Precision::kBf16;
+  const MemoryNeed bf16 = planned(order_of(config)).stages[0].memory;
+  EXPECT_EQ(fp32.copies, 0U);
+  EXPECT_LT(bf16.copies, fp32.weights / 2);
+  EXPECT_GT(bf16.copies, fp32.weights * 9 / 20) << "all but the embedding and the norms";
+  expect_near(bf16.activations, 0.6 * static_cast<double>(fp32.activations), 0.05);
+  EXPECT_EQ(total_bytes(bf16) - bf16.copies + fp32.activations + fp32.allocator,
+            total_bytes(fp32) + bf16.activations + bf16.allocator)
+      << "and nothing else";
+}
+
 TEST(RunPlan, WithoutASpeedThereAreNoTimes) {
   const auto plan = planned(order_of(layout(256, 4, 2, 2)));
   EXPECT_FALSE(plan.tokens_per_s);

@@ -1,0 +1,27 @@
+// Asks the compiler's runtime, which asks the processor.
+#include "runtime/base/machine/bf16_units.h"
+
+#include <cstdlib>
+#include <string_view>
+
+namespace shoal {
+
+std::string bf16_units() {
+  const char* wish = std::getenv("SHOAL_BF16");
+  if (wish != nullptr && std::string_view(wish) == "none") return "none";
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") == 0 || __builtin_cpu_supports("avx512bf16") == 0) return "none";
+  return __builtin_cpu_supports("amx-bf16") != 0 ? "amx_bf16" : "avx512_bf16";
+#else
+  return "none";
+#endif
+}
+
+Status check_precision(const ModelConfig& model) {
+  if (model.precision == Precision::kFp32 || bf16_units() != "none") return Done{};
+  return fail(Error::kUsage,
+              "model.precision = \"bf16\": this processor has no units for bf16 (avx512_bf16 or amx_bf16); train with "
+              "model.precision = \"fp32\", or on another machine");
+}
+
+}  // namespace shoal
