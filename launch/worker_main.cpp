@@ -8,6 +8,7 @@
 #include "launch/open_files.h"
 #include "launch/say.h"
 #include "launch/subcommands.h"
+#include "runtime/base/machine/bf16_units.h"
 #include "runtime/device/gemm_choice.h"
 #include "runtime/device/plugin/load_plugin.h"
 
@@ -29,6 +30,8 @@ Result<int> print_features(const Options&) {
   const auto plugin = open_plugin(program_folder() + "/" + kDevicePluginFile);
   print("cuda ", plugin ? "yes" : "no " + plugin.failure().message, "\n");
   print("nccl no in this version gradients are summed over the ring\n");
+  const bool has_bf16 = bf16_units() != "none";
+  print("bf16 ", has_bf16 ? "yes" : "no the processor has neither avx512_bf16 nor amx_bf16", "\n");
   return 0;
 }
 
