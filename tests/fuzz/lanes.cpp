@@ -77,12 +77,13 @@ void answer(LaneConnection& lane, const LaneClaim& claim, const std::shared_ptr<
 // True when any letter came through. Each read takes so long that what is on its way is news.
 bool has_letter(LaneConnection& lane, const std::shared_ptr<Outbox>& outbox) {
   bool has_any = false;
+  RateBucket unbounded(0);
   for (Instant now;; now += Assembler::kNewsEvery) {
-    const LaneConnection::Heard heard = lane.read(now);
+    const LaneConnection::Heard heard = lane.read(now, unbounded);
     if (heard.claim) answer(lane, *heard.claim, outbox);
     if (heard.arriving) (void)decode(heard.arriving->letter.bytes, heard.arriving->letter.buffers);
     if (heard.letter) has_any |= decode(heard.letter->letter, heard.letter->buffers).value.has_value();
-    CHECK(lane.write().broken.empty(), "the socket takes everything");
+    CHECK(lane.write(now, unbounded).broken.empty(), "the socket takes everything");
     if (!heard.broken.empty()) return has_any;
   }
 }

@@ -50,14 +50,15 @@ LaneConnection::Heard LaneConnection::read_claim() {
   return heard;
 }
 
-LaneConnection::Heard LaneConnection::read(Instant now) {
+LaneConnection::Heard LaneConnection::read(Instant now, RateBucket& down) {
   Heard heard;
-  if (!may_read_ || is_ahead()) return heard;
+  if (!can_read()) return heard;
   if (!link_) return read_claim();
-  for (int frames = 0; frames < kFramesPerTurn;) {
+  for (int frames = 0; frames < kFramesPerTurn && down.may_go(now);) {
     std::span<char> room = reader_.room();
     const std::size_t before = room.size();
     const Outcome outcome = socket_->read(room);
+    down.take(before - room.size(), now);
     const Result<bool> is_whole = reader_.filled(before - room.size());
     if (!is_whole) heard.broken = is_whole.failure().message;
     if (outcome == Outcome::kClosed) heard.broken = socket_->reason();
@@ -93,21 +94,27 @@ bool LaneConnection::fill(Said& said) {
   return true;
 }
 
-void LaneConnection::flush(Said& said) {
+bool LaneConnection::flush(Said& said) {
   const Outcome outcome = socket_->flush();
-  has_output_ = outcome == Outcome::kWait;
   may_write_ = outcome == Outcome::kDone;
   if (outcome == Outcome::kClosed) said.broken = socket_->reason();
+  return may_write_;
 }
 
-LaneConnection::Said LaneConnection::write() {
+LaneConnection::Said LaneConnection::write(Instant now, RateBucket& up) {
   Said said;
-  for (int frames = 0; may_write_ && has_output_ && frames < kFramesPerTurn; ++frames) {
+  for (int frames = 0; can_write() && frames < kFramesPerTurn; ++frames) {
+    if (!up.may_go(now)) {
+      (void)flush(said);  // what was gathered goes now, the next frame when the rate allows it
+      break;
+    }
     if (unsent_.empty() && !fill(said)) {
-      flush(said);
+      has_output_ = !flush(said);
       continue;
     }
+    const std::size_t before = unsent_.size();
     const Outcome outcome = socket_->write(unsent_);
+    up.take(before - unsent_.size(), now);
     if (outcome == Outcome::kDone) continue;
     may_write_ = false;
     if (outcome == Outcome::kClosed) said.broken = socket_->reason();

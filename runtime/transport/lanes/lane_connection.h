@@ -16,6 +16,7 @@
 #include "runtime/transport/lanes/lane_limits.h"
 #include "runtime/transport/lanes/lane_socket.h"
 #include "runtime/transport/lanes/outbox.h"
+#include "runtime/transport/lanes/rate_bucket.h"
 
 namespace shoal {
 
@@ -43,7 +44,8 @@ class LaneConnection {
   void is_readable() { may_read_ = true; }
   void is_writable() { may_write_ = true; }
   void has_output() { has_output_ = true; }
-  [[nodiscard]] bool can_go_on() const { return (may_read_ && !is_ahead()) || (may_write_ && has_output_); }
+  [[nodiscard]] bool can_read() const { return may_read_ && !is_ahead(); }
+  [[nodiscard]] bool can_write() const { return may_write_ && has_output_; }
   // More was delivered than its user has looked at: it is not read until that has changed. Nobody tells when.
   [[nodiscard]] bool is_ahead() const { return *unread_bytes_ >= unread_bytes_max_; }
   // Makes the receipt of a letter that is delivered now: the letter counts as unread until the receipt is destroyed.
@@ -59,17 +61,19 @@ class LaneConnection {
     std::optional<Arriving> arriving;  // part of one that takes its time
     std::string broken;                // why the connection is over
   };
-  [[nodiscard]] Heard read(Instant now);
+  // down: bounds what is read; what comes too fast waits in the system's buffers, and so at the sender.
+  [[nodiscard]] Heard read(Instant now, RateBucket& down);
 
   struct Said {
     bool has_room_again = false;
     std::string broken;
   };
-  [[nodiscard]] Said write();
+  [[nodiscard]] Said write(Instant now, RateBucket& up);
 
  private:
   [[nodiscard]] Heard read_claim();
-  void flush(Said& said);
+  // Hands all to the system; says whether that can be, and leaves has_output_ as it is.
+  [[nodiscard]] bool flush(Said& said);
   // False: there is nothing to send.
   [[nodiscard]] bool fill(Said& said);
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 #include "runtime/transport/assembly.h"
 
@@ -24,6 +25,8 @@ struct LaneLimits {
   std::chrono::milliseconds silence_max{10000};  // sent bytes stay unacknowledged for so long: broken
   LaneDialTimes dial;
   AssemblyLimits assembly;
+  std::uint64_t up_bit_s = 0;    // of all lanes together, `shoal node --limit-up`; 0: no limit
+  std::uint64_t down_bit_s = 0;  // likewise, --limit-down
   bool takes_local_ways = true;  // within one machine, past TLS (local_door.h)
 };
 

@@ -43,6 +43,8 @@ TlsLanes::TlsLanes(std::shared_ptr<const TlsContext> context, const LaneLimits& 
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       door_(limits.takes_local_ways ? LocalDoor::open() : std::nullopt),
+      up_(limits.up_bit_s),
+      down_(limits.down_bit_s),
       dialler_(std::move(context), limits, [this](LinkId link, std::unique_ptr<LaneSocket> opened) {
         add_task(NewConnection{link, std::move(opened)});
       }) {
@@ -153,7 +155,7 @@ void TlsLanes::work() {
     do_tasks();
     std::erase_if(connections_, [this](const auto& entry) {
       LaneConnection& connection = *entry.second;
-      const bool is_alive = !connection.can_go_on() || turn(connection);
+      const bool is_alive = !can_go_on(connection, now()) || turn(connection);
       if (!is_alive && connection.link()) bound_.erase(*connection.link());
       return !is_alive;
     });
@@ -162,14 +164,26 @@ void TlsLanes::work() {
   connections_.clear();
 }
 
+// A connection that has shown no key yet waits for no rate: its greeting is small, and has a deadline.
+bool TlsLanes::can_go_on(const LaneConnection& connection, Instant when) const {
+  const bool may_read = !connection.link() || down_.may_go(when);
+  return (connection.can_read() && may_read) || (connection.can_write() && up_.may_go(when));
+}
+
+int TlsLanes::wait_ms(Instant when) const {
+  Duration wait = std::chrono::milliseconds(kLookMilliseconds);
+  for (const auto& [descriptor, connection] : connections_) {
+    if (can_go_on(*connection, when)) return 0;
+    if (connection->can_read()) wait = std::min(wait, down_.wait(when));
+    if (connection->can_write()) wait = std::min(wait, up_.wait(when));
+    if (connection->is_ahead()) wait = std::min<Duration>(wait, std::chrono::milliseconds(kAheadMilliseconds));
+  }
+  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count());
+}
+
 void TlsLanes::wait_for_events() {
-  const bool is_busy = std::any_of(connections_.begin(), connections_.end(),
-                                   [](const auto& connection) { return connection.second->can_go_on(); });
-  const bool is_any_ahead = std::any_of(connections_.begin(), connections_.end(),
-                                        [](const auto& connection) { return connection.second->is_ahead(); });
-  const int wait = is_busy ? 0 : is_any_ahead ? kAheadMilliseconds : kLookMilliseconds;
   epoll_event events[kEventsMax];
-  const int count = ::epoll_wait(epoll_, events, kEventsMax, wait);
+  const int count = ::epoll_wait(epoll_, events, kEventsMax, wait_ms(now()));
   for (int i = 0; i < count; ++i) {
     if (events[i].data.fd == wake_) {
       std::uint64_t ignored = 0;
@@ -252,12 +266,12 @@ void TlsLanes::do_task(const IsOver& task) {
 }
 
 bool TlsLanes::turn(LaneConnection& connection) {
-  LaneConnection::Heard heard = connection.read(now());
+  LaneConnection::Heard heard = connection.read(now(), down_);
   if (heard.letter) deliver(connection, std::move(*heard.letter));
   if (heard.arriving) tell_progress(*connection.link(), std::move(*heard.arriving));
   if (heard.claim && !claim(connection, *heard.claim)) return false;
   LaneConnection::Said said;
-  if (heard.broken.empty()) said = connection.write();
+  if (heard.broken.empty()) said = connection.write(now(), up_);
   if (said.has_room_again) change(*connection.link(), LaneChange::Kind::kRoom);
   const std::string& broken = heard.broken.empty() ? said.broken : heard.broken;
   if (broken.empty()) return true;

@@ -76,6 +76,9 @@ class TlsLanes final : public Lanes {
   // False: no events of it will come.
   [[nodiscard]] bool watch(int descriptor, std::uint32_t events) const;
   void wait_for_events();
+  // Says whether a turn of it would move something now.
+  [[nodiscard]] bool can_go_on(const LaneConnection& connection, Instant when) const;
+  [[nodiscard]] int wait_ms(Instant when) const;
   void accept_locally();
   void do_tasks();
   void do_task(NewConnection& task);
@@ -112,6 +115,8 @@ class TlsLanes final : public Lanes {
   std::map<int, std::unique_ptr<LaneConnection>> connections_;  // the thread's own, by descriptor
   std::map<LinkId, int> bound_;                                 // its too
   RefusalLog local_refusals_;                                   // likewise
+  RateBucket up_;
+  RateBucket down_;
 
   LaneDialler dialler_;
   std::thread thread_;
