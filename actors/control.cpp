@@ -191,6 +191,23 @@ void add_routes(caf::actor_system& system, const ControlSettings& settings) {
                 });
 }
 
+// What is not stated is null.
+nlohmann::ordered_json machine_json(const MachineStatus& machine) {
+  using Json = nlohmann::ordered_json;
+  const MachineOffer& offer = machine.offer;
+  const auto stated = [](std::uint64_t value, double unit) {
+    return value == 0 ? Json() : Json(static_cast<double>(value) * unit);
+  };
+  return {{"name", machine.name},
+          {"device", machine.device},
+          {"gflops_per_thread", stated(offer.multiply_adds_s, 2e-9)},
+          {"forward_ms", stated(offer.forward_us, 1e-3)},
+          {"threads", offer.threads == 0 ? Json() : Json(offer.threads)},
+          {"memory_bytes", offer.memory_bytes == 0 ? Json() : Json(offer.memory_bytes)},
+          {"up_mbit_s", stated(offer.up_bit_s, 1e-6)},
+          {"down_mbit_s", stated(offer.down_bit_s, 1e-6)}};
+}
+
 // Keeps the token good. A renewal that fails is tried again long before the token expires.
 void tick(Self self) {
   if (auto kept = self->state.settings.desk->keep_standing_token(); !kept) {
@@ -223,6 +240,8 @@ std::string status_json(const StatusReport& report, const std::optional<RoundLos
                               {"last_message", health.last_message},
                               {"last_message_ms", health.last_message_ms}});
   }
+  json["machines"] = nlohmann::ordered_json::array();
+  for (const MachineStatus& machine : report.machines) json["machines"].push_back(machine_json(machine));
   return json_text(json);
 }
 

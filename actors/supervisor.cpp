@@ -345,6 +345,9 @@ void tick(Self self) {
   for (ActorLine& line : core.actors(board ? board->list(now(self)) : std::vector<ActorHealth>())) {
     report.actors.push_back({std::move(line.node), std::move(line.health)});
   }
+  for (MachineLine& line : core.machines()) {
+    report.machines.push_back({std::move(line.name), std::move(line.device), line.offer});
+  }
   return report;
 }
 

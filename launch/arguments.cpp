@@ -70,6 +70,7 @@ Status check_node(const NodeOptions& node) {
     if (!last) return last.failure();
   }
   if (auto status = check_device_words(node.devices); !status) return status;
+  if (auto status = check_shares(node.limits, node.devices.size()); !status) return status;
   if (!is_valid_name(node.name)) {
     return missing("--name " + node.name +
                    ": expected 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit");
@@ -142,6 +143,9 @@ Result<NodeOptions> node_options(const Options& options) {
   const auto grace = options.seconds("--grace", 0);
   if (!grace) return grace.failure();
   node.threads = *threads;
+  const auto limits = node_limits_of(options);
+  if (!limits) return limits.failure();
+  node.limits = *limits;
   node.grace_s = grace->value_or(node.grace_s);
   node.keep_in = options.value("--keep-in");
   node.trace = options.value("--trace");
@@ -387,6 +391,9 @@ const CommandSpec& worker_node_command() {
                                     {"--device-index", kValue, "N", "number of the worker in its node"},
                                     {"--name", kValue, "NAME", "of the node"},
                                     {"--threads", kValue, "N", "compute threads per stage"},
+                                    {"--memory", kValue, "B", "what it gives"},
+                                    {"--limit-up", kValue, "R", "what it sends at most, in bit/s"},
+                                    {"--limit-down", kValue, "R", "what it receives at most, in bit/s"},
                                     {"--trace", kValue, "DIR", "the worker's trace goes to DIR/trace"},
                                     {"--stream", kValue, "DIR", "send log and trace to the run, by way of DIR"},
                                     {"--note", kValue, "FILE", "what it computes, for its next start after a crash"}},
@@ -471,6 +478,9 @@ Result<WorkerNodeOptions> worker_node_options(const Options& options) {
   if (!threads) return threads.failure();
   worker.device_index = static_cast<std::uint32_t>(index->value_or(0));
   if (*threads) worker.threads = static_cast<int>(**threads);
+  const auto limits = node_limits_of(options);
+  if (!limits) return limits.failure();
+  worker.limits = *limits;
   worker.trace = options.value("--trace");
   worker.stream = options.value("--stream");
   worker.note = options.value("--note");

@@ -104,9 +104,9 @@ CommandSpec node() {
         "cpu, cuda:N, cuda (every GPU), or paced:MS (MS per microbatch); one worker each (default: cpu)"},
        {"--name", kValue, "NAME", "its name in the run (default: its certificate's, else host name and process id)"},
        {"--threads", kValue, "N", "compute threads per stage (default: the run's)"},
-       {"--memory", OptionKind::kNotYet, "B", ""},
-       {"--limit-up", OptionKind::kNotYet, "R", ""},
-       {"--limit-down", OptionKind::kNotYet, "R", ""},
+       {"--memory", kValue, "B", "memory that it gives, as in 24G or 16Gi (default: what is available)"},
+       {"--limit-up", kValue, "R", "rate at which it sends tensors, in bit/s, as in 50M or 1G (default: no limit)"},
+       {"--limit-down", kValue, "R", "likewise, at which it receives them"},
        {"--grace", kValue, "S", "time to leave politely before the workers are killed (default: 30)"},
        {"--keep-in", kValue, "DIR", "where its certificates lie while it lives (default: for temporary files)"},
        {"--trace", kValue, "DIR",
@@ -116,6 +116,9 @@ CommandSpec node() {
       "from then on: --certs DIR alone starts the node again, also after the token has expired. Device K has the\n"
       "files ca.crt, nodeK.crt and nodeK.key; node.crt and node.key serve all devices that have none of their own.\n"
       "A node has the name of its certificate, and is refused under any other.\n"
+      "--memory and the limits are of the node; its devices share them evenly. A stage that needs more memory than a\n"
+      "device has of it is not placed there (`shoal plan` says what stages need). Heartbeats and orders wait for no\n"
+      "limit.\n"
       "Exit status: 0 left politely or the run is over, 1 internal error, 2 usage, 3 a file of --certs or another\n"
       "one, 4 refused (token, certificate, version, name taken or not its certificate's), or evicted. An\n"
       "unreachable spawner never ends a node."};
@@ -150,7 +153,10 @@ CommandSpec status() {
       "\"begun\":{\"name\":text,\"from\":N},\"rounds\":{\"lost_tokens\":N,\"approximated\":N},\n"
       "\"actors\":[{\"name\":text,\"node\":text,\n"
       "\"incarnation\":N,\"state\":text,\"mailbox\":N,\"restarts\":N,\"last_message\":text,\n"
-      "\"last_message_s\":seconds ago}]}. begun is the newest branch that a person\n"
+      "\"last_message_s\":seconds ago}],\"machines\":[{\"name\":text,\"device\":text,\n"
+      "\"gflops_per_thread\":X,\"forward_ms\":X,\"threads\":N,\"memory_bytes\":N,\"up_mbit_s\":X,\"down_mbit_s\":X}]}."
+      "\n"
+      "Of a machine null is what it did not state, or does not limit. begun is the newest branch that a person\n"
       "began (--branch), null without one; rounds is null in a run without rounds, last_message_s without a message.\n"
       "Exit status: 0 done, 2 usage, 4 the spawner is not reached, or its run is over."};
 }
@@ -352,7 +358,9 @@ std::vector<CommandSpec> make_commands() {
        "Lists every actor: node, state, mailbox, restarts, last message.",
        {},
        with_locator({kJson}),
-       "A node with several devices has a process for each: node2, node2:1, node2:2."},
+       "A node with several devices has a process for each: node2, node2:1, node2:2. Beside its name stands what it\n"
+       "gives, as it stated at its join: device, speed, memory, rates; with --json in `machine` of its node_agent, as\n"
+       "`shoal status --help` describes it."},
       {"logs",
        "Prints the log of an actor or a node of a run, also of one that is over.",
        {{"NAME", true, "as `shoal ps` shows it, or a process: node2, spawner, storage"}},

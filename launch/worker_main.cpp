@@ -9,8 +9,10 @@
 #include "launch/say.h"
 #include "launch/subcommands.h"
 #include "runtime/base/machine/bf16_units.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/device/gemm_choice.h"
 #include "runtime/device/plugin/load_plugin.h"
+#include "runtime/device/speed_probe.h"
 
 namespace shoal {
 namespace {
@@ -41,6 +43,16 @@ Result<int> print_fingerprint(const Options&) {
   return 0;
 }
 
+const CommandSpec& speed_command() {
+  static const CommandSpec command{"speed", "Prints what one thread computes, as it is stated at a join.", {}, {}, ""};
+  return command;
+}
+
+Result<int> print_speed(const Options&) {
+  print(number_text(2e-9 * static_cast<double>(measure_multiply_adds_s()), 1), " GFLOP/s\n");
+  return 0;
+}
+
 template <auto kCommand, class Options>
 Result<int> on_its_device(const Options& options) {
   return run_on_device(options.device, [&options] { return kCommand(options); });
@@ -55,6 +67,7 @@ std::vector<Subcommand> subcommands() {
       {&command_named("init"), bind(init_options, run_init)},
       {&fingerprint_command(), print_fingerprint},
       {&features_command(), print_features},
+      {&speed_command(), print_speed},
   };
 }
 

@@ -89,6 +89,13 @@ struct ActorStatus {
   ActorHealth health;
 };
 
+// A process of a node, and what it gives.
+struct MachineStatus {
+  std::string name;  // of the process: node2, node2:1
+  std::string device;
+  MachineOffer offer;
+};
+
 struct StatusQuery {};
 
 struct StatusReport {
@@ -99,6 +106,7 @@ struct StatusReport {
   std::uint32_t branch = 0;
   std::uint64_t view = 0;  // journal position
   std::vector<ActorStatus> actors;
+  std::vector<MachineStatus> machines{};
 };
 
 }  // namespace shoal

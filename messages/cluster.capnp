@@ -27,6 +27,15 @@ struct ServedReplica {
   version @4 :UInt64;
 }
 
+struct MachineOffer {
+  multiplyAddsS @0 :UInt64;
+  forwardUs @1 :UInt64;
+  threads @2 :UInt32;
+  memoryBytes @3 :UInt64;
+  upBitS @4 :UInt64;
+  downBitS @5 :UInt64;
+}
+
 struct Join {
   name @0 :Text;
   device @1 :Text;
@@ -38,6 +47,7 @@ struct Join {
   pid @7 :UInt64;
   fingerprint @8 :Text;
   serves @9 :List(ServedReplica);
+  offer @10 :MachineOffer;
 }
 
 struct Welcome {

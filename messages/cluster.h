@@ -50,6 +50,17 @@ struct ServedReplica {
   friend bool operator==(const ServedReplica&, const ServedReplica&) = default;
 };
 
+// What a process gives to the run, by its own words (P-25b). 0: not stated; of a rate: not limited.
+struct MachineOffer {
+  std::uint64_t multiply_adds_s = 0;  // of one compute thread, as it measured
+  std::uint64_t forward_us = 0;       // of a paced device, in place of a speed: a microbatch's forward on any stage
+  std::uint32_t threads = 0;          // compute threads per stage; 0: the run's
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t up_bit_s = 0;
+  std::uint64_t down_bit_s = 0;
+  friend bool operator==(const MachineOffer&, const MachineOffer&) = default;
+};
+
 struct Join {
   std::string name;    // the node's name; unique in the run
   std::string device;  // "cpu", "paced:50"
@@ -61,6 +72,7 @@ struct Join {
   std::uint64_t pid = 0;
   KernelFingerprint fingerprint;
   std::vector<ServedReplica> serves{};  // replicas of the run that it was in; empty: none
+  MachineOffer offer{};
   friend bool operator==(const Join&, const Join&) = default;
 };
 

@@ -104,6 +104,8 @@ Result<std::unique_ptr<ActorProcess>> ActorProcess::start(ActorProcessSettings s
   const auto& wanted = process->settings_;
   TransportLimits limits;
   limits.lanes.silence_max = wanted.dead_after;  // as patient as the detector of failures
+  limits.lanes.up_bit_s = wanted.rates.up_bit_s;
+  limits.lanes.down_bit_s = wanted.rates.down_bit_s;
   process->refused_ = refused_by(wanted.peer_note);
   const std::string crashes_file = peer_crashes_file(wanted.peer_note);
   for (const std::string& peer : process->refused_)

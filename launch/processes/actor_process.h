@@ -29,6 +29,12 @@
 
 namespace shoal {
 
+// Rates of this process's lanes, in bit/s; 0: no limit.
+struct LaneRates {
+  std::uint64_t up_bit_s = 0;
+  std::uint64_t down_bit_s = 0;
+};
+
 struct ActorProcessSettings {
   std::string name;  // as in logs and `shoal status`
   TlsFiles files;
@@ -41,6 +47,7 @@ struct ActorProcessSettings {
   std::string peer_note{};  // file that records whose bytes were being read in a crash; empty: none
   // Certificates that this process refuses; the spawner sends every later list.
   std::shared_ptr<RevokedCertificates> revoked = std::make_shared<RevokedCertificates>();
+  LaneRates rates = {};
 };
 
 // How a process ends: the first call counts.

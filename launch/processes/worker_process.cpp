@@ -1,6 +1,8 @@
 // `shoal-worker node`: enrols, joins, and serves one device until the run is over or a signal says leave.
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <random>
 #include <utility>
@@ -20,11 +22,13 @@
 #include "launch/processes/ports/port_check.h"
 #include "launch/processes/spawner_dialler.h"
 #include "runtime/base/log.h"
+#include "runtime/base/machine/available_memory.h"
 #include "runtime/cluster/process_directory.h"
 #include "runtime/device/decorators/poisoned_stage_executor.h"
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/plugin/load_plugin.h"
 #include "runtime/device/queue/device_fault.h"
+#include "runtime/device/speed_probe.h"
 #include "runtime/device/torch_device.h"
 #include "runtime/pipeline/late/late_runner.h"
 #include "runtime/transport/control/answerer.h"
@@ -152,6 +156,22 @@ std::unique_ptr<JobRunner> make_runner(const ExecutorConfig& wanted, const TellJ
   return run_later(std::move(executor), late, tell, std::move(settings));
 }
 
+// P-25b. Memory and rates are of this worker alone: its keeper has dealt out the node's.
+MachineOffer offer_of(const WorkerNodeOptions& options) {
+  MachineOffer offer;
+  const auto pace_ms = pace_ms_of(options.device);
+  if (pace_ms) {
+    offer.forward_us = static_cast<std::uint64_t>(std::llround(std::max(*pace_ms * 1e3, 1.0)));
+  } else {
+    offer.multiply_adds_s = measure_multiply_adds_s();
+  }
+  offer.threads = static_cast<std::uint32_t>(options.threads.value_or(0));
+  offer.memory_bytes = options.limits.memory_bytes.value_or(available_memory().value_or(0));
+  offer.up_bit_s = options.limits.up_bit_s.value_or(0);
+  offer.down_bit_s = options.limits.down_bit_s.value_or(0);
+  return offer;
+}
+
 std::shared_ptr<WorkNote> open_note(const WorkerNodeOptions& options) {
   return options.note ? std::make_shared<WorkNote>(*options.note) : std::make_shared<WorkNote>();
 }
@@ -166,6 +186,7 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
   join.nonce = fresh_nonce();
   join.endpoint = endpoint;
   join.pid = static_cast<std::uint64_t>(::getpid());
+  join.offer = offer_of(options);
   join.fingerprint.text = device_fingerprint(options.device, 1);  // threads are compared with the run's at the Welcome
   settings.router = router;
   settings.tracer = trace;
@@ -284,7 +305,8 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
                                       admission.rendezvous.dead_after,
                                       false,
                                       options.note ? peer_note_beside(*options.note) : std::string(),
-                                      revoked_by(admission.rendezvous)});
+                                      revoked_by(admission.rendezvous),
+                                      {options.limits.up_bit_s.value_or(0), options.limits.down_bit_s.value_or(0)}});
   if (!started) return started.failure();
   ActorProcess& process = **started;
   process.keep_certificate(

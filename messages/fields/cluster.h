@@ -31,6 +31,15 @@ SHOAL_FIELDS(ServedReplica) {
   FIELD(version, Version);
 }
 
+SHOAL_FIELDS(MachineOffer) {
+  FIELD(multiply_adds_s, MultiplyAddsS);
+  FIELD(forward_us, ForwardUs);
+  FIELD(threads, Threads);
+  FIELD(memory_bytes, MemoryBytes);
+  FIELD(up_bit_s, UpBitS);
+  FIELD(down_bit_s, DownBitS);
+}
+
 SHOAL_FIELDS(Join) {
   FIELD(name, Name);
   FIELD(device, Device);
@@ -42,6 +51,7 @@ SHOAL_FIELDS(Join) {
   FIELD(pid, Pid);
   FIELD(fingerprint.text, Fingerprint);
   LIST(serves, Serves);
+  PART(offer, Offer);
 }
 
 SHOAL_FIELDS(Welcome) {

@@ -49,6 +49,11 @@ std::unique_ptr<StageExecutor> paced(std::unique_ptr<StageExecutor> device, doub
 
 }  // namespace
 
+std::optional<double> pace_ms_of(const std::string& device) {
+  const auto name = parse_device(device);
+  return name && name->kind == DeviceKind::kPaced ? std::optional(name->pace_ms) : std::nullopt;
+}
+
 Result<std::unique_ptr<StageExecutor>> make_stage_executor(const ExecutorConfig& config) {
   const auto device = parse_device(config.device);
   if (!device) return device.failure();

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <string>
 
 #include "messages/ids.h"
@@ -25,6 +27,9 @@ struct ExecutorConfig {
   // Asked of a device that can end its calls later (a LateStageExecutor); none may be in front of it.
   Answering answers = Answering::kAtOnce;
 };
+
+// Milliseconds of a paced device's forward; nothing: the device is not paced, or its name is none.
+[[nodiscard]] std::optional<double> pace_ms_of(const std::string& device);
 
 // Starts at the initial weights of (run.seed, tensor name). Errors: kUsage for an unknown device, an impossible cut,
 // or a precision that this processor has no units for.

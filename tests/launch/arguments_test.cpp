@@ -66,6 +66,30 @@ TEST(Arguments, DevicesAreCheckedBeforeAWorkerStarts) {
   EXPECT_TRUE(node_options(given(command_named("node"), words)).ok());
 }
 
+TEST(Arguments, ANodeBoundsWhatItGives) {
+  const std::vector<std::string> rest = {"--join", "a:1", "--token", "t"};
+  EXPECT_EQ(node_options(given(command_named("node"), rest))->limits.memory_bytes, std::nullopt);
+  auto words = rest;
+  words.insert(words.end(), {"--memory", "24G", "--limit-up", "50M", "--limit-down", "1.5G"});
+  const auto node = node_options(given(command_named("node"), words));
+  ASSERT_TRUE(node.ok()) << node.failure().message;
+  EXPECT_EQ(node->limits.memory_bytes, 24'000'000'000U);
+  EXPECT_EQ(node->limits.up_bit_s, 50'000'000U);
+  EXPECT_EQ(node->limits.down_bit_s, 1'500'000'000U);
+  const auto with = [&](const std::string& option, const std::string& value) {
+    auto more = rest;
+    more.insert(more.end(), {option, value});
+    return node_refusal(more);
+  };
+  EXPECT_THAT(with("--memory", "much"), HasSubstr("--memory much: expected bytes"));
+  for (const std::string rate : {"0", "-5M", "500K", "5MB", "fast", "1e30"}) {
+    EXPECT_THAT(with("--limit-up", rate), HasSubstr("--limit-up")) << rate;
+  }
+  EXPECT_THAT(with("--limit-down", "5 M"), HasSubstr("expected bit/s"));
+  words.insert(words.end(), {"--device", "cpu", "--device", "cpu", "--limit-up", "1M"});
+  EXPECT_THAT(node_refusal(words), HasSubstr("for each --device"));
+}
+
 TEST(Arguments, ANodesNameIsCheckedBeforeAWorkerStarts) {
   const std::vector<std::string> rest = {"--join", "a:1", "--token", "t"};
   for (const std::string& name : {std::string(65, 'x'), std::string("a b"), std::string("../a"), std::string(".a")}) {

@@ -159,7 +159,8 @@ void add_cluster(Random& random, std::vector<MessageBody>& out) {
            {text(random), 65535},
            random(),
            {text(random)},
-           {{id<StageId>(random), id<ReplicaId>(random), id<Incarnation>(random), id<Branch>(random), random()}}});
+           {{id<StageId>(random), id<ReplicaId>(random), id<Incarnation>(random), id<Branch>(random), random()}},
+           {random(), random(), small(random), random(), random(), random()}});
   out.push_back(Welcome{random(), process, id<RunId>(random), id<Branch>(random), id<Term>(random),
                         id<JournalPosition>(random), text(random)});
   out.push_back(JoinRefused{random(), JoinRefusal::kRunIsOver, text(random)});

@@ -8,6 +8,7 @@
 
 #include "runtime/base/text/json_text.h"
 #include "runtime/base/text/quantity_words.h"
+#include "runtime/cluster/operate/machine_words.h"
 
 namespace shoal {
 namespace {
@@ -54,6 +55,21 @@ std::string progress_text(const nlohmann::json& answer) {
                  name, ", view ", count(answer, "view"));
 }
 
+std::string machine_text(const nlohmann::json& machine) {
+  const auto stated = [&](const char* key, double unit) {
+    const auto& value = machine.at(key);
+    return value.is_null() ? std::uint64_t{0} : static_cast<std::uint64_t>(std::llround(value.get<double>() * unit));
+  };
+  MachineOffer offer;
+  offer.multiply_adds_s = stated("gflops_per_thread", 0.5e9);
+  offer.forward_us = stated("forward_ms", 1e3);
+  offer.memory_bytes = stated("memory_bytes", 1);
+  offer.up_bit_s = stated("up_mbit_s", 1e6);
+  offer.down_bit_s = stated("down_mbit_s", 1e6);
+  const std::string gives = offer_text(offer);
+  return machine.at("device").get<std::string>() + (gives.empty() ? "" : ", " + gives);
+}
+
 std::string status_json_text(const nlohmann::json& answer) {
   constexpr double kMsPerSecond = 1000;
   Json out;
@@ -70,6 +86,7 @@ std::string status_json_text(const nlohmann::json& answer) {
     line["last_message_s"] = has_heard ? Json(actor.at("last_message_ms").get<double>() / kMsPerSecond) : Json();
     out["actors"].push_back(std::move(line));
   }
+  out["machines"] = answer.value("machines", nlohmann::json::array());
   return json_text(out) + '\n';
 }
 

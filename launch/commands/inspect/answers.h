@@ -19,6 +19,9 @@ namespace shoal {
 // the library's exception where a key is missing.
 [[nodiscard]] std::string progress_text(const nlohmann::json& answer);
 
+// Says what a worker gives, of one of the answer's machines: "paced:50, 24.0 GB, up 50 Mbit/s". Throws as above.
+[[nodiscard]] std::string machine_text(const nlohmann::json& machine);
+
 // Says what the spawner answered. Throws the library's exception where a key is missing.
 [[nodiscard]] std::string status_json_text(const nlohmann::json& answer);
 

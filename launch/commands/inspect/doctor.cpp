@@ -14,6 +14,7 @@
 #include "launch/open_files.h"
 #include "launch/say.h"
 #include "launch/start_run.h"
+#include "runtime/base/machine/available_memory.h"
 #include "runtime/base/machine/bf16_units.h"
 #include "runtime/base/machine/gpu_driver.h"
 #include "runtime/base/machine/scratch_folder.h"
@@ -89,6 +90,13 @@ Finding gpu() {
           "install the CUDA toolkit, then run launch/shoal, which builds the part for GPUs"};
 }
 
+// What a worker of this machine would state at its join.
+Finding speed() {
+  const auto text = worker_speed();
+  if (!text) return {"speed", Verdict::kUntried, text.failure().message, "see the finding about the worker"};
+  return {"speed", Verdict::kGood, *text + " a thread, of a product of matrices", ""};
+}
+
 Finding processor() {
   const std::string flags = " " + field_of("/proc/cpuinfo", "flags") + " ";
   std::string facts =
@@ -108,8 +116,7 @@ Finding precision() {
 }
 
 Finding memory() {
-  const std::string text = field_of("/proc/meminfo", "MemAvailable");
-  const double available = text.empty() ? 0 : 1024.0 * static_cast<double>(std::stoull(text));
+  const auto available = static_cast<double>(available_memory().value_or(0));
   const std::string facts = gigabytes(available) + " available";
   if (available >= kMemoryNeeded) return {"memory", Verdict::kGood, facts, ""};
   return {"memory", Verdict::kDoubtful, facts,
@@ -262,9 +269,9 @@ Result<int> run_doctor(const DoctorOptions& options) {
   const auto trials =
       options.join ? join_trials(*options.join) : Result<std::vector<JoinTrial>>(std::vector<JoinTrial>());
   if (!trials) return trials.failure();
-  std::vector<Finding> findings = {libraries(), worker(),   gpu(),         processor(),   precision(), memory(),
-                                   disk(),      loopback(), clock(),       descriptors(), temporary(),
-                                   corpora(),   ranks(),    certificates()};
+  std::vector<Finding> findings = {libraries(),   worker(),    speed(),   gpu(),      processor(),
+                                   precision(),   memory(),    disk(),    loopback(), clock(),
+                                   descriptors(), temporary(), corpora(), ranks(),    certificates()};
   for (Finding& finding : joining(*trials)) findings.push_back(std::move(finding));
   options.form == OutputForm::kJson ? print_json(findings) : print_text(findings);
   const bool is_well = std::none_of(findings.begin(), findings.end(),

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "launch/commands/inspect/answers.h"
 #include "launch/commands/inspect/inspect.h"
 #include "launch/say.h"
 
@@ -30,13 +31,21 @@ std::string line_of(const nlohmann::json& actor, bool is_last) {
   return out.str();
 }
 
+// Says what a process gives, behind its name.
+std::string gives_of(const nlohmann::json& machines, const std::string& name) {
+  for (const auto& machine : machines) {
+    if (machine.at("name") == name) return "  " + machine_text(machine);
+  }
+  return "";
+}
+
 // Actors of a node stand together in the answer.
-std::string tree_of(const nlohmann::json& actors) {
+std::string tree_of(const nlohmann::json& actors, const nlohmann::json& machines) {
   std::string text = "   NAME                    INCARNATION  STATE     MAILBOX RESTARTS  LAST MESSAGE\n";
   std::string node;
   for (std::size_t index = 0; index < actors.size(); ++index) {
     const auto here = actors[index].at("node").get<std::string>();
-    if (here != node) text += here + "\n";
+    if (here != node) text += here + gives_of(machines, here) + "\n";
     node = here;
     const bool is_last = index + 1 == actors.size() || actors[index + 1].at("node") != actors[index].at("node");
     text += line_of(actors[index], is_last);
@@ -50,8 +59,14 @@ Result<int> run_ps(const PsOptions& options) {
   const auto status = ask_status(options.where);
   if (!status) return status.failure();
   try {
-    const auto& actors = status->at("actors");
-    print(options.form == OutputForm::kJson ? actors.dump(1) + "\n" : tree_of(actors));
+    auto actors = status->at("actors");
+    const auto machines = status->value("machines", nlohmann::json::array());
+    for (auto& actor : actors) {
+      for (const auto& machine : machines) {
+        if (actor.at("name") == "node_agent/" + machine.at("name").get<std::string>()) actor["machine"] = machine;
+      }
+    }
+    print(options.form == OutputForm::kJson ? actors.dump(1) + "\n" : tree_of(actors, machines));
   } catch (const nlohmann::json::exception& error) {
     return fail(Error::kInternal, compose("the spawner's answer is not as expected: ", error.what()));
   }

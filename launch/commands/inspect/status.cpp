@@ -41,6 +41,14 @@ std::string describe(const nlohmann::json& status) {
         << std::setw(13) << actor.at("incarnation").get<std::uint64_t>() << actor.at("state").get<std::string>()
         << '\n';
   }
+  const auto machines = status.value("machines", nlohmann::json::array());
+  if (!machines.empty())
+    out << '\n'
+        << std::setw(20) << "WORKER"
+        << "GIVES\n";
+  for (const auto& machine : machines) {
+    out << std::setw(20) << machine.at("name").get<std::string>() << machine_text(machine) << '\n';
+  }
   return out.str();
 }
 

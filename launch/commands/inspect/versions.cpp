@@ -30,11 +30,19 @@ std::vector<std::pair<std::string, std::string>> library_versions() {
           {"zlib", ::zlibVersion()}};
 }
 
-Result<std::string> worker_fingerprint() {
-  auto text = output_of({program_folder() + "/shoal-worker", "fingerprint"});
+namespace {
+
+Result<std::string> asked_of_worker(const char* what) {
+  auto text = output_of({program_folder() + "/shoal-worker", what});
   while (text && text->ends_with('\n')) text->pop_back();
   return text;
 }
+
+}  // namespace
+
+Result<std::string> worker_fingerprint() { return asked_of_worker("fingerprint"); }
+
+Result<std::string> worker_speed() { return asked_of_worker("speed"); }
 
 std::vector<Feature> features_of(const std::string& lines) {
   std::vector<Feature> features = {{"cuda", false, "shoal-worker does not say"},

@@ -20,6 +20,9 @@ namespace shoal {
 // Errors: kIo, kInternal when the worker is missing or cannot run here.
 [[nodiscard]] Result<std::string> worker_fingerprint();
 
+// Says how fast a thread of this machine computes, as a worker measures it: "38.0 GFLOP/s". Errors: as above.
+[[nodiscard]] Result<std::string> worker_speed();
+
 // Something that a build may lack.
 struct Feature {
   std::string name;

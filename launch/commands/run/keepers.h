@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "launch/commands/run/node_limits.h"
 #include "launch/start_run.h"
 #include "runtime/base/error.h"
 #include "runtime/transport/sockets.h"
@@ -57,6 +58,7 @@ struct NodeOptions {
   std::vector<std::string> devices;  // one worker each
   std::string name;
   std::optional<std::uint64_t> threads;
+  NodeLimits limits;  // of all its devices together
   double grace_s = 30;
   std::optional<std::string> keep_in;  // parent folder of this keeper's own; none: the one for temporary files
   std::optional<std::string> trace;    // folder; the workers' files go to FOLDER/trace

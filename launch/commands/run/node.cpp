@@ -58,6 +58,12 @@ Status check_certificates(const NodeOptions& node) {
   return Done{};
 }
 
+// One device's share of what the node gives.
+void add_share(const char* option, const std::optional<std::uint64_t>& whole, std::size_t devices,
+               std::vector<std::string>& arguments) {
+  if (whole) arguments.insert(arguments.end(), {option, compose(*whole / devices)});
+}
+
 Result<Ward> worker_ward(const NodeOptions& node, const std::string& kept, std::size_t index) {
   Ward ward;
   ward.name = node.devices.size() == 1 ? node.name : compose(node.name, " device ", index);
@@ -73,6 +79,9 @@ Result<Ward> worker_ward(const NodeOptions& node, const std::string& kept, std::
     arguments.insert(arguments.end(), {"--listen", host_port_text(*address)});
   }
   if (node.threads) arguments.insert(arguments.end(), {"--threads", compose(*node.threads)});
+  add_share("--memory", node.limits.memory_bytes, node.devices.size(), arguments);
+  add_share("--limit-up", node.limits.up_bit_s, node.devices.size(), arguments);
+  add_share("--limit-down", node.limits.down_bit_s, node.devices.size(), arguments);
   if (node.trace) arguments.insert(arguments.end(), {"--trace", *node.trace});
   if (node.streams) arguments.insert(arguments.end(), {"--stream", kept});
   ward.crash_note = compose(kept, "/note-", index);

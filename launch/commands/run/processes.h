@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "launch/commands/run/node_limits.h"
 #include "runtime/base/error.h"
 #include "runtime/transport/sockets.h"
 
@@ -46,7 +47,8 @@ struct WorkerNodeOptions {
   std::string device = "cpu";        // cpu | cuda:N | paced:MS
   std::uint32_t device_index = 0;    // among the node's workers
   std::string name;
-  std::optional<int> threads;        // compute threads per stage; else the run's
+  std::optional<int> threads;  // compute threads per stage; else the run's
+  NodeLimits limits;
   std::optional<std::string> trace;  // folder; this worker's file goes to FOLDER/trace
   // Log and trace are sent to the run directory; the trace lies in FOLDER/trace until it is there.
   std::optional<std::string> stream;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <iomanip>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -38,6 +39,20 @@ namespace shoal {
   if (is_carried) mantissa /= 10;
   out << std::fixed << std::setprecision(1) << mantissa << 'e' << exponent + (is_carried ? 1 : 0);
   return std::move(out).str();
+}
+
+// Writes bytes in units of a thousand: "24.0 GB", "512.0 MB", "9 bytes".
+[[nodiscard]] inline std::string size_text(std::uint64_t bytes) {
+  constexpr double kUnit = 1000;
+  if (static_cast<double>(bytes) < kUnit) return counted(bytes, "byte");
+  constexpr std::string_view kUnits[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
+  double value = static_cast<double>(bytes) / kUnit;
+  std::size_t unit = 0;
+  while (value >= kUnit && unit + 1 < std::size(kUnits)) {
+    value /= kUnit;
+    ++unit;
+  }
+  return compose(number_text(value, 1), " ", kUnits[unit]);
 }
 
 }  // namespace shoal

@@ -2,6 +2,7 @@
 #include "runtime/cluster/duties/gathering.h"
 
 #include "runtime/base/compose.h"
+#include "runtime/cluster/operate/machine_words.h"
 
 namespace shoal {
 
@@ -78,8 +79,10 @@ Answers GatheringDuty::on(const ProcessJoined& joined, Instant /*now*/) {
   Answers answers;
   const Join& join = roster_.processes.find(joined.process)->join;
   const std::string name = roster_.processes.name_of(joined.process);
+  const std::string gives = offer_text(join.offer);
   answers.announce("joined", name,
-                   compose("as process ", joined.process, join.device.empty() ? "" : ", device ", join.device));
+                   compose("as process ", joined.process, join.device.empty() ? "" : ", device ", join.device,
+                           gives.empty() ? "" : ", ", gives));
   if (!joined.warning.empty()) answers.announce("mixed_kernels", name, joined.warning);
   answers.perform(SendJournal{joined.process, {}});
   answers.tell(PeersChanged{});

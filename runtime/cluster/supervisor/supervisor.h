@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/cluster/operate/machine_words.h"
 #include "runtime/cluster/supervisor/duties_in_order.h"
 #include "runtime/cluster/truth/truth.h"
 #include "runtime/cluster/truth/waiting_words.h"
@@ -70,6 +71,8 @@ class SupervisorCore {
   [[nodiscard]] std::vector<ActorLine> actors(const std::vector<ActorHealth>& own = {}) const {
     return duty<OperatorDuty>().actors(own);
   }
+
+  [[nodiscard]] std::vector<MachineLine> machines() const { return list_machines(truth_.roster.processes); }
 
   [[nodiscard]] JournalSnapshot snapshot() const { return truth_.books.snapshot(view()); }
   [[nodiscard]] Phase phase() const { return truth_.phase; }

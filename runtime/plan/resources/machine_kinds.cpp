@@ -73,6 +73,16 @@ Result<std::uint64_t> bytes_of_text(std::string_view text) {
   return static_cast<std::uint64_t>(bytes);
 }
 
+Result<std::uint64_t> rate_of_text(std::string_view option, std::string_view text) {
+  std::string_view rest = text;
+  const auto number = take_number(rest);
+  const std::size_t unit = rest.empty() ? 0 : std::string_view(" KMGT").find(rest.front());
+  const bool is_known = number && unit != std::string_view::npos && !rest.starts_with(' ') && rest.size() <= 1;
+  const double bits = is_known ? *number * std::pow(1000.0, static_cast<double>(unit)) : 0;
+  if (bits >= static_cast<double>(kLeastRate) && bits <= kBytesMax) return static_cast<std::uint64_t>(bits);
+  return fail(Error::kUsage, compose(option, " ", text, ": expected bit/s, as in 50M, 1.5G or 50000000; at least 1M"));
+}
+
 std::vector<MachineKind> machines_of(const std::vector<MachineKind>& kinds, std::size_t needed) {
   std::vector<MachineKind> machines;
   const MachineKind* filler = nullptr;

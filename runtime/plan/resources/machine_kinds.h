@@ -30,6 +30,11 @@ struct MachineKind {
 // Reads "24G", "512M", "1.5T" or plain bytes; units are powers of 1000, with an i ("24Gi") of 1024. Errors: kUsage.
 [[nodiscard]] Result<std::uint64_t> bytes_of_text(std::string_view text);
 
+// Reads a rate of a link in bit/s, "50M", "1G" or plain bits, at least kLeastRate; units are powers of 1000. option:
+// what an error names. Errors: kUsage.
+inline constexpr std::uint64_t kLeastRate = 1'000'000;
+[[nodiscard]] Result<std::uint64_t> rate_of_text(std::string_view option, std::string_view text);
+
 // A machine of a kind, for each that is counted; a kind without a count fills up to `needed` (the last such kind).
 [[nodiscard]] std::vector<MachineKind> machines_of(const std::vector<MachineKind>& kinds, std::size_t needed);
 

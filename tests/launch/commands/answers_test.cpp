@@ -52,16 +52,21 @@ nlohmann::json some_answer() {
     {"name":"storage","node":"storage","incarnation":0,"state":"running","mailbox":0,"restarts":1,
      "last_message":"RunEvent","last_message_ms":1500},
     {"name":"control","node":"spawner","incarnation":0,"state":"running","mailbox":0,"restarts":0,
-     "last_message":"","last_message_ms":0}]})");
+     "last_message":"","last_message_ms":0}],"machines":[
+    {"name":"a","device":"paced:5","gflops_per_thread":null,"forward_ms":5.0,"threads":2,"memory_bytes":24000000000,
+     "up_mbit_s":50.0,"down_mbit_s":null}]})");
 }
 
 TEST(StatusAnswer, HasTheKeysOfTheHelpAndSeconds) {
   const auto json = Json::parse(status_json_text(some_answer()));
-  const std::vector<std::string> keys = {"run",  "summary", "step",   "steps", "branch",
-                                         "view", "begun",   "rounds", "actors"};
+  const std::vector<std::string> keys = {"run",  "summary", "step",   "steps",  "branch",
+                                         "view", "begun",   "rounds", "actors", "machines"};
   EXPECT_EQ(keys_of(json), keys);
   expect_in_help("status", json);
   expect_in_help("status", json["actors"][0]);
+  expect_in_help("status", json["machines"][0]);
+  EXPECT_EQ(json["machines"][0]["up_mbit_s"], 50.0);
+  EXPECT_EQ(machine_text(some_answer()["machines"][0]), "paced:5, 5.0 ms a forward, 24.0 GB, up 50 Mbit/s");
   EXPECT_TRUE(json["rounds"].is_null());
   EXPECT_EQ(json["actors"][0]["last_message_s"], 1.5);
   EXPECT_TRUE(json["actors"][1]["last_message_s"].is_null()) << "it has heard nothing";

@@ -36,5 +36,12 @@ TEST(QuantityWords, ANumberThatIsNoneSaysSo) {
   EXPECT_EQ(number_text(std::numeric_limits<double>::quiet_NaN(), 2), "nan");
 }
 
+TEST(QuantityWords, BytesAreInUnitsOfAThousand) {
+  EXPECT_EQ(size_text(1), "1 byte");
+  EXPECT_EQ(size_text(999), "999 bytes");
+  EXPECT_EQ(size_text(152'400'000), "152.4 MB");
+  EXPECT_EQ(size_text(16ULL << 30), "17.2 GB");
+}
+
 }  // namespace
 }  // namespace shoal

@@ -224,6 +224,9 @@ TEST(ExecutorFactory, RefusesDevicesAndStagesThatDoNotExist) {
   EXPECT_FALSE(make_stage_executor({config, StageId{0}, 4, "cpu"}).ok());
   EXPECT_FALSE(make_stage_executor({config, StageId{2}, 2, "cpu"}).ok());
   EXPECT_TRUE(make_stage_executor({config, StageId{1}, 2, "paced:0.5"}).ok());
+  EXPECT_EQ(pace_ms_of("paced:0.5"), 0.5);
+  EXPECT_EQ(pace_ms_of("paced:-1"), std::nullopt);
+  EXPECT_EQ(pace_ms_of("cpu"), std::nullopt);
 }
 
 }  // namespace

@@ -1,0 +1,20 @@
+// Memory that programs of this machine may still take: what the system calls available, within the limit of the control
+// group that this process is in. Linux only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace shoal {
+
+// Where the figures stand; tests have files of their own.
+struct MemoryFiles {
+  std::string meminfo = "/proc/meminfo";
+  std::string group = "/sys/fs/cgroup";  // memory.max, memory.current, memory.stat
+};
+
+// Bytes. Nothing: the system does not say.
+[[nodiscard]] std::optional<std::uint64_t> available_memory(const MemoryFiles& files = {});
+
+}  // namespace shoal
