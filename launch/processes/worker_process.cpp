@@ -156,7 +156,7 @@ std::unique_ptr<JobRunner> make_runner(const ExecutorConfig& wanted, const TellJ
   return run_later(std::move(executor), late, tell, std::move(settings));
 }
 
-// P-25b. Memory and rates are of this worker alone: its keeper has dealt out the node's.
+// P-25c. Memory and rates are of this worker alone: its keeper has dealt out the node's.
 MachineOffer offer_of(const WorkerNodeOptions& options) {
   MachineOffer offer;
   const auto pace_ms = pace_ms_of(options.device);

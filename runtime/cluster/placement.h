@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "messages/cluster.h"
 #include "messages/ids.h"
 
 namespace shoal {
@@ -17,6 +18,8 @@ namespace shoal {
 struct Worker {
   ProcessIncarnation process;
   std::string node;
+  MachineOffer offer{};  // what it gives (balance/machine_places.h)
+  int choice = 0;        // workers of a higher one are taken last, however fast they are
 };
 
 struct Placement {

@@ -9,10 +9,10 @@
 #include "actors/data_loader.h"
 #include "actors/sync_group.h"
 #include "launch/branches/branch_plan.h"
+#include "launch/processes/spawner/stage_sizes.h"
 #include "launch/processes/untold.h"
 #include "launch/say.h"
 #include "model/learning_rate.h"
-#include "model/partition.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text/shell_word.h"
 #include "runtime/pipeline/schedule.h"
@@ -83,9 +83,10 @@ SupervisorConfig supervisor_config(const OpenedRun& run, const SpawnerProcessOpt
   out.steps_target = options.stop_at_step.value_or(config.run.steps);
   out.checkpoint_every = config.checkpoint.every;
   out.newest_is_replaced = config.checkpoint.keep == 1;
-  if (const auto plans = partition(config.model, config.pipeline.stages)) {
-    for (const StagePlan& plan : *plans) out.state_bytes.push_back(state_bytes(plan, config));
-  }
+  out.threads = static_cast<std::uint32_t>(config.run.threads);
+  const StageSizes sizes = stage_sizes(config);
+  out.state_bytes = sizes.state_bytes;
+  out.needs = sizes.needs;
   const bool must_agree = config.sync.reduction == Reduction::kExact && !config.sync.allow_mixed_kernels;
   out.fingerprints = must_agree ? FingerprintRule::kMustAgree : FingerprintRule::kMayDiffer;
   out.policy =

@@ -38,21 +38,38 @@ ReplacementQuestion JoinDuty::question(Instant now) const {
     if (roster.leavers.contains(process) || !truth_.starts.may_start(name, now)) continue;
     const bool is_free = !busy.contains(process);
     if (!is_free && !truth_.config.share_devices) continue;
+    const Join& join = roster.processes.find(process)->join;
     auto& list = is_free ? question.free : question.sharing;
-    list.push_back({{process, roster.processes.find(process)->join.name}, name});
+    list.push_back({{process, join.name, join.offer}, name});
   }
   return question;
 }
 
+FittingQuestion JoinDuty::fitting_question(Instant now) const {
+  const SupervisorConfig& config = truth_.config;
+  FittingQuestion asked{question(now), {}, config.threads};
+  for (std::uint32_t stage = 0; stage < config.stages; ++stage) {
+    ServedStage& served = asked.stages.emplace_back();
+    if (stage < config.needs.size()) served.need = config.needs[stage];
+    for (const ReplicaMember& member : truth_.roster.live(StageId{stage})) {
+      served.offers.push_back(truth_.roster.processes.find(member.process)->join.offer);
+    }
+  }
+  for (const Joiner& joiner : desk_.joiners()) {
+    asked.stages[joiner.order.stage.value].offers.push_back(truth_.roster.processes.find(joiner.process)->join.offer);
+  }
+  return asked;
+}
+
 // A worker that was lost is started again within moments: a stage waits longer before another worker doubles up.
 std::optional<Replacement> JoinDuty::next_place(Instant now) const {
-  const ReplacementQuestion asked = question(now);
-  auto place = plan_replacement(asked);
+  const FittingQuestion asked = fitting_question(now);
+  auto place = plan_fitting_replacement(asked);
   if (place || !truth_.config.share_devices) return place;
-  place = plan_take_over(asked);
+  place = plan_take_over(asked.question);
   if (place) return place;
   const bool is_quiet = truth_.clock.watched() - changed_ >= truth_.config.gather_within;
-  return plan_doubling(asked, is_quiet ? Doubling::kAnybody : Doubling::kWhoHadIt);
+  return plan_doubling(asked.question, is_quiet ? Doubling::kAnybody : Doubling::kWhoHadIt);
 }
 
 Answers JoinDuty::on(const WorkersChanged& /*changed*/, Instant now) {
@@ -82,6 +99,15 @@ void JoinDuty::place(Instant now, Answers& answers) {
     answers.send(to_node_agent(place.process), order);
     answers.announce("replica_starting", name_of(order),
                      compose(next->reason, "; it copies replica ", donor, " as incarnation ", order.replica));
+  }
+  for (const FreeWorker& free : question(now).free) refuse(free, answers);
+}
+
+// Once for each process that fits no stage: what it gives does not change while it lives.
+void JoinDuty::refuse(const FreeWorker& free, Answers& answers) {
+  const std::string why = fits_nowhere(free.name, free.worker.offer, truth_.config.needs);
+  if (!why.empty() && refused_.insert(free.worker.process).second) {
+    answers.announce("worker_does_not_fit", free.name, why);
   }
 }
 
@@ -115,6 +141,7 @@ Answers JoinDuty::on(const StateProgress& progress, Instant /*now*/) {
 }
 
 Answers JoinDuty::on(const ProcessGone& gone, Instant /*now*/) {
+  refused_.erase(gone.process);
   if (!truth_.is_ending()) (void)desk_.end_on(gone.process);
   return {};
 }

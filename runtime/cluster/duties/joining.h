@@ -5,7 +5,10 @@
 // added at a version equal to the committed steps and at a digest equal to a member's.
 #pragma once
 
+#include <set>
+
 #include "runtime/cluster/number_block.h"
+#include "runtime/cluster/recovery/fitting_replacement.h"
 #include "runtime/cluster/truth/truth.h"
 
 namespace shoal {
@@ -29,14 +32,17 @@ class JoinDuty {
 
  private:
   [[nodiscard]] ReplacementQuestion question(Instant now) const;
+  [[nodiscard]] FittingQuestion fitting_question(Instant now) const;
   [[nodiscard]] std::optional<Replacement> next_place(Instant now) const;
   void place(Instant now, Answers& answers);
+  void refuse(const FreeWorker& free, Answers& answers);
   void decided(const JoinDecision& decision, Instant now, Answers& answers) const;
 
   const Truth& truth_;
   JoinDesk& desk_;
   ReservedNumbers& numbers_;
-  Instant changed_{};  // when workers came or went last, on the clock of what was watched
+  Instant changed_{};                     // when workers came or went last, on the clock of what was watched
+  std::set<ProcessIncarnation> refused_;  // living processes that fit no stage, and were told so
 };
 
 }  // namespace shoal

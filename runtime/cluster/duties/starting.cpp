@@ -18,12 +18,12 @@ std::vector<Worker> StartingDuty::free_workers(Instant now) const {
   std::vector<Worker> workers;
   for (const ProcessIncarnation process : processes.alive(ProcessRole::kNode)) {
     const bool is_free = !starting_.is_on(process) && !starts_.must_pause(processes.name_of(process), now);
-    if (is_free) workers.push_back({process, processes.find(process)->join.name});
+    if (!is_free) continue;
+    const std::string name = processes.name_of(process);
+    const int choice = 2 * !starts_.may_start(name, now) + failed_.contains(name);
+    workers.push_back({process, processes.find(process)->join.name, processes.find(process)->join.offer, choice});
   }
-  std::ranges::stable_sort(workers, {}, [&](const Worker& worker) {
-    const std::string name = processes.name_of(worker.process);
-    return std::pair(!starts_.may_start(name, now), failed_.contains(name));
-  });
+  std::ranges::stable_sort(workers, {}, &Worker::choice);
   return workers;
 }
 
@@ -50,22 +50,34 @@ void StartingDuty::place_all(Instant now, Answers& answers) {
   if (now < not_before_) return;
   const SupervisorConfig& config = truth_.config;
   const auto workers = free_workers(now);
-  auto placements = place(workers, config.stages, config.replicas);
-  const auto each = static_cast<std::uint32_t>(workers.size() / config.stages);
-  if (!placements && is_patience_over(now)) {
-    if (config.share_devices) placements = place_shared(workers, config.stages, config.replicas);
-    if (!config.share_devices && each > 0) placements = place(workers, config.stages, each);
+  PlacesWanted wanted{std::vector<std::uint32_t>(config.stages, config.replicas), config.needs, config.threads};
+  auto placements = place_machines(workers, wanted);
+  if (!placements) refuse(memory_refusal(workers, wanted), answers);
+  if (!placements && config.share_devices && is_patience_over(now)) {
+    placements = place_shared(workers, config.stages, config.replicas);
+  }
+  auto each = config.share_devices ? 0 : static_cast<std::uint32_t>(workers.size() / config.stages);
+  for (; !placements && each > 0 && is_patience_over(now); --each) {
+    for (std::uint32_t& replicas : wanted.replicas) replicas = std::min(replicas, each);
+    placements = place_machines(workers, wanted);
   }
   if (!placements) return;
   answers.tell(PhaseBegins{RunPhase::kSpawning});
   for (const Placement& placement : *placements) start(placement, answers);
 }
 
+// Once for each that is said: it is asked again at every tick.
+void StartingDuty::refuse(const std::string& why, Answers& answers) {
+  if (why.empty() || why == std::exchange(refused_, why)) return;
+  answers.announce("stage_does_not_fit", "run", why);
+}
+
 // Somebody was lost before it served: a spare, or the next to join, takes the slot. Where nobody is free for a stage
 // that has nobody, another gives one up: the run trains with fewer rather than not at all.
 void StartingDuty::fill_places(Instant now, Answers& answers) {
   while (const auto place = starting_.free_place(truth_.config.stages, truth_.config.replicas)) {
-    const auto workers = free_workers(now);
+    auto workers = free_workers(now);
+    std::erase_if(workers, [&](const Worker& worker) { return !truth_.fits(worker.process, place->first); });
     if (workers.empty()) break;
     start({place->first, place->second, workers.front().process}, answers);
   }

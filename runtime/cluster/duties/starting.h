@@ -48,6 +48,7 @@ class StartingDuty {
   void share_places(Instant now, Answers& answers);
   // No more workers are waited for.
   [[nodiscard]] bool is_patience_over(Instant now) const;
+  void refuse(const std::string& why, Answers& answers);
   void start(const Placement& placement, Answers& answers);
   [[nodiscard]] std::size_t untried_workers() const;
   void replace_silent(Instant now, Answers& answers);
@@ -61,6 +62,7 @@ class StartingDuty {
   FailedStarts failed_;   // since this start began
   Instant not_before_{};  // a pause between two starts from one checkpoint
   Instant changed_{};     // when workers came or went last, on the clock of what was watched
+  std::string refused_;   // the newest refusal for want of memory that was told
 };
 
 }  // namespace shoal

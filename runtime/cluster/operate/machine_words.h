@@ -1,4 +1,4 @@
-// What the machines of a run give, in words and as a list: `shoal ps`, `shoal status`, events (P-25b).
+// What the machines of a run give, in words and as a list: `shoal ps`, `shoal status`, events (P-25c).
 //
 // Pure. The words are those that sizes are typed in: decimal units, bit/s.
 #pragma once

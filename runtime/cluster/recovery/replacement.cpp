@@ -23,6 +23,7 @@ constexpr Duration kLongestPause = std::chrono::seconds(10);
 [[nodiscard]] std::optional<StageId> neediest(const ReplacementQuestion& question) {
   std::optional<std::pair<std::uint32_t, StageId>> least;
   for (std::uint32_t stage = 0; stage < question.stages; ++stage) {
+    if (question.closed.contains(StageId{stage})) continue;
     const std::pair candidate(count_of(question, StageId{stage}), StageId{stage});
     if (!least || candidate < *least) least = candidate;
   }

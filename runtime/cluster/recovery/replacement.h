@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,7 @@ struct ReplacementQuestion {
   std::vector<FreeWorker> free;
   std::map<std::pair<StageId, ReplicaId>, std::string> last_worker;  // by name
   std::vector<FreeWorker> sharing{};  // workers that serve and may have more; none unless devices are shared
+  std::set<StageId> closed{};         // stages that get nobody now
 };
 
 struct Replacement {

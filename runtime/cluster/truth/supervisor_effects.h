@@ -11,6 +11,7 @@
 #include "messages/local/save_request.h"
 #include "messages/values/one_of.h"
 #include "runtime/base/clock.h"
+#include "runtime/cluster/balance/machine_places.h"
 #include "runtime/cluster/last_step.h"
 #include "runtime/cluster/process_directory.h"
 #include "runtime/cluster/start_search.h"
@@ -76,6 +77,8 @@ struct SupervisorConfig {
   Duration leave_within = std::chrono::seconds(5);      // processes told to end
   Duration storage_stays = std::chrono::seconds(3);     // of these, for what the others still have to write
   std::vector<std::uint64_t> state_bytes;               // of each stage, for a person; empty: not known
+  std::vector<StageNeed> needs;                         // of each stage; empty: not known
+  std::uint32_t threads = 1;                            // run.threads
   std::size_t restart_budget = 3;                       // replicas started again on one worker within the window
   Duration restart_window = std::chrono::minutes(1);
   // After a restart, for the processes of a run under way to come back; 0: none are there, `start` has been verified.

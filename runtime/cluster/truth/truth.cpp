@@ -106,6 +106,12 @@ std::uint64_t Truth::actors_at_once() const {
   return placed + config.stages + 2;
 }
 
+bool Truth::fits(ProcessIncarnation process, StageId stage) const {
+  const ProcessRecord* record = roster.processes.find(process);
+  const bool is_known = record != nullptr && stage.value < config.needs.size();
+  return !is_known || shoal::fits(record->join.offer, config.needs[stage.value]);
+}
+
 std::string Truth::with_needs(StageId stage, const std::string& why) const {
   if (!tells_of_memory_lack(why) || stage.value >= config.state_bytes.size()) return why;
   return compose(why, "; the state of stage ", stage, " alone has ", (config.state_bytes[stage.value] >> 20U) + 1,

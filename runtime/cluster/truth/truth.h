@@ -75,6 +75,8 @@ struct Truth {
   // Actors that the effects of one event may start before a block of numbers that they ask for is there: each worker a
   // replica (shared devices: each place one, too), each stage its group, a data loader and an order of a person.
   [[nodiscard]] std::uint64_t actors_at_once() const;
+  // Says whether a process has stated memory enough for a replica of the stage, as far as both are known.
+  [[nodiscard]] bool fits(ProcessIncarnation process, StageId stage) const;
   // Adds what a person needs to know where memory is short.
   [[nodiscard]] std::string with_needs(StageId stage, const std::string& why) const;
 };

@@ -39,7 +39,32 @@ std::string explain_search(const Truth& truth) {
   return "rolling back: looking for a checkpoint" + (refusal.empty() ? "" : " again: " + refusal);
 }
 
+// "; node5 gives 8.0 GB and no stage fits: ...", of workers that serve nothing and could serve nothing.
+std::string explain_misfits(const Truth& truth) {
+  std::string text;
+  for (const ProcessIncarnation process : truth.roster.processes.alive(ProcessRole::kNode)) {
+    const Join& join = truth.roster.processes.find(process)->join;
+    const std::string why = fits_nowhere(truth.roster.processes.name_of(process), join.offer, truth.config.needs);
+    if (!why.empty() && truth.roster.stages_of(process).empty()) text += "; " + why;
+  }
+  return text;
+}
+
+// Why those that are there are not enough, though they are as many as are wanted; empty: that is not so.
+std::string explain_refusal(const Truth& truth) {
+  std::vector<Worker> workers;
+  for (const ProcessIncarnation process : truth.roster.processes.alive(ProcessRole::kNode)) {
+    const Join& join = truth.roster.processes.find(process)->join;
+    workers.push_back({process, join.name, join.offer});
+  }
+  const SupervisorConfig& config = truth.config;
+  return memory_refusal(workers,
+                        {std::vector<std::uint32_t>(config.stages, config.replicas), config.needs, config.threads});
+}
+
 std::string explain_gathering(const Truth& truth) {
+  if (const std::string refusal = explain_refusal(truth); !refusal.empty()) return "waiting for workers: " + refusal;
+
   const std::size_t wanted = std::size_t{truth.config.stages} * truth.config.replicas;
   const std::size_t have = std::min(wanted, truth.roster.processes.alive(ProcessRole::kNode).size());
   const bool shares = truth.config.share_devices && have > 0 && have < wanted;
@@ -76,7 +101,7 @@ std::string explain_training(const Truth& truth, Instant now) {
                  truth.config.steps_target, "; ", next_commit(truth).reason) +
          since(truth.clock.step_since(), now) +
          (truth.unreadable_text ? compose("; the data loader waits: ", *truth.unreadable_text) : "") +
-         truth.signs.explain(truth.roster.parties()) +
+         truth.signs.explain(truth.roster.parties()) + explain_misfits(truth) +
          (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out));
 }
 

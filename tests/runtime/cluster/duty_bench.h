@@ -34,12 +34,13 @@ struct DutyBench {
   }
 
   ProcessIncarnation join(const std::string& name, ProcessRole role = ProcessRole::kNode,
-                          std::uint32_t device_index = 0) {
+                          std::uint32_t device_index = 0, std::uint64_t memory_bytes = 0) {
     const ProcessIncarnation process = numbers.take_process();
     Join join;
     join.name = name;
     join.role = role;
     join.device_index = device_index;
+    join.offer.memory_bytes = memory_bytes;
     join.nonce = process.value;
     (void)truth.roster.processes.admit(join, process);
     return process;

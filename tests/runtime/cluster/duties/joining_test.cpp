@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/cluster/duties/joining.h"
+#include "runtime/cluster/truth/waiting_words.h"
 #include "tests/runtime/cluster/duty_bench.h"
 
 namespace shoal {
@@ -22,6 +23,18 @@ TEST_F(JoinDutyTest, StartsACopyOfAMemberOnAFreeWorker) {
   EXPECT_EQ(orders[0].stage, StageId{1});
   EXPECT_EQ(orders[0].donor, replica(1, 0));
   EXPECT_TRUE(duty.on(WorkersChanged{}, now).all().empty()) << "the place is taken";
+}
+
+TEST_F(JoinDutyTest, LeavesAWorkerThatFitsNoStageASpareAndSaysSoOnce) {
+  truth.config.needs = {{1, 4'000'000'000}, {1, 9'000'000'000}};
+  const ProcessIncarnation free = join("small", ProcessRole::kNode, 0, 2'000'000'000);
+  truth.roster.processes.lose(process(1, 0));  // only the small one would be free
+  for (std::uint64_t other = 1; other < free.value; ++other) truth.roster.processes.lose(ProcessIncarnation{other});
+  const Answers answers = duty.on(WorkersChanged{}, now);
+  EXPECT_TRUE(sent<SpawnStage>(answers).empty());
+  EXPECT_EQ(announced(answers), (std::vector<std::string>{"worker_does_not_fit"}));
+  EXPECT_TRUE(announced(duty.on(WorkersChanged{}, now)).empty());
+  EXPECT_NE(explain_waiting(truth, now).find("small gives 2.0 GB"), std::string::npos) << explain_waiting(truth, now);
 }
 
 TEST_F(JoinDutyTest, StartsNobodyInTheLastStepOrWhenAStageIsLost) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/cluster/duties/starting.h"
+#include "runtime/cluster/truth/waiting_words.h"
 #include "tests/runtime/cluster/duty_bench.h"
 
 namespace shoal {
@@ -83,6 +84,21 @@ TEST_F(StartingDutyTest, AWorkerThatServesAnotherStageIsNotEndedForAReplicaThatE
   };
   EXPECT_EQ(ends_of(process(0, 0)), 0U) << "it serves";
   EXPECT_EQ(ends_of(join("node9")), 1U);
+}
+
+TEST_F(StartingDutyTest, PlacesNothingWhereAStageDoesNotFitAndSaysSoOnce) {
+  truth.config.needs = {{1, 4'000'000'000}, {1, 9'000'000'000}};
+  for (int node = 1; node <= 4; ++node) join("node" + std::to_string(node), ProcessRole::kNode, 0, 6'000'000'000);
+  const Answers answers = duty.on(WorkersChanged{}, now);
+  EXPECT_EQ(announced(answers), (std::vector<std::string>{"stage_does_not_fit"}));
+  EXPECT_TRUE(announced(duty.on(WorkersChanged{}, now)).empty());
+  EXPECT_NE(explain_waiting(truth, now).find("stage 1 does not fit"), std::string::npos) << explain_waiting(truth, now);
+  for (int node = 5; node <= 6; ++node) join("node" + std::to_string(node), ProcessRole::kNode, 0, 10'000'000'000);
+  const auto orders = start();
+  ASSERT_EQ(orders.size(), 4U);
+  for (const StartingReplica& one : truth.starting.all()) {
+    EXPECT_EQ(one.order.stage.value == 1, one.process.value >= 5) << one.process;
+  }
 }
 
 TEST_F(StartingDutyTest, AddsAllReplicasTogether) {

@@ -1,0 +1,23 @@
+// Reads the cut and the memory's items.
+#include "launch/processes/spawner/stage_sizes.h"
+
+#include "launch/commands/plan/model_cut.h"
+#include "runtime/plan/resources/memory_need.h"
+
+namespace shoal {
+
+StageSizes stage_sizes(const Config& config) {
+  StageSizes sizes;
+  const auto cut = cut_of(config);
+  if (!cut) return sizes;
+  const double tokens = static_cast<double>(config.batch.microbatch) * config.model.context;
+  const auto replicas = static_cast<std::size_t>(config.pipeline.replicas);
+  for (std::size_t stage = 0; stage < cut->size(); ++stage) {
+    const CutStage& one = (*cut)[stage];
+    sizes.state_bytes.push_back(one.state_bytes);
+    sizes.needs.push_back({one.cost * tokens, total_bytes(memory_need(config, *cut, stage, replicas))});
+  }
+  return sizes;
+}
+
+}  // namespace shoal

@@ -1,0 +1,275 @@
+// The greedy assignment looks ahead only for memory: a machine is not spent where another one, which fits nowhere else,
+// could serve. Stages that need more than a machine gives need more than every smaller machine, too, so counting is
+// enough (Hall's theorem for nested sets).
+#include "runtime/cluster/balance/machine_places.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <tuple>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
+
+namespace shoal {
+namespace {
+
+constexpr double kAlike = 1.5;       // below this ratio measured speeds do not tell machines apart
+constexpr double kLeastRise = 1e-9;  // relative; below it rounding would swap machines for ever
+constexpr std::uint64_t kEndless = ~std::uint64_t{0};
+
+StageNeed need_of(const std::vector<StageNeed>& needs, std::size_t stage) {
+  return stage < needs.size() ? needs[stage] : StageNeed{};
+}
+
+std::vector<MachineOffer> offers_of(const std::vector<Worker>& workers) {
+  std::vector<MachineOffer> offers;
+  for (const Worker& worker : workers) offers.push_back(worker.offer);
+  return offers;
+}
+
+bool fits_all(const Worker& worker, const std::vector<StageNeed>& needs) {
+  return std::ranges::all_of(needs, [&](const StageNeed& need) { return fits(worker.offer, need); });
+}
+
+std::size_t total(const std::vector<std::uint32_t>& places) {
+  return std::accumulate(places.begin(), places.end(), std::size_t{0});
+}
+
+std::uint64_t given(const MachineOffer& offer) { return offer.memory_bytes == 0 ? kEndless : offer.memory_bytes; }
+
+// As an option takes it, not less: "21.4G".
+std::string memory_option(std::uint64_t bytes) {
+  constexpr double kGiga = 1e9;
+  constexpr double kMega = 1e6;
+  const auto value = static_cast<double>(bytes);
+  const bool is_large = value >= kGiga;
+  return compose(number_text(std::ceil(10 * value / (is_large ? kGiga : kMega)) / 10, 1), is_large ? "G" : "M");
+}
+
+class Places {
+ public:
+  Places(const std::vector<Worker>& workers, const PlacesWanted& wanted)
+      : workers_(workers),
+        wanted_(wanted),
+        is_alike_(are_alike(offers_of(workers), wanted.needs, wanted.threads)),
+        do_all_fit_(std::ranges::all_of(workers, [&](const Worker& one) { return fits_all(one, wanted.needs); })),
+        open_(wanted.replicas),
+        capacity_(wanted.replicas.size(), 0),
+        members_(wanted.replicas.size()),
+        left_(workers.size()) {
+    std::iota(left_.begin(), left_.end(), std::size_t{0});
+    std::ranges::stable_sort(left_, [&](std::size_t a, std::size_t b) {
+      return std::tuple(workers_[a].choice, -rate(a, 0)) < std::tuple(workers_[b].choice, -rate(b, 0));
+    });
+  }
+
+  // False: some place cannot be filled.
+  [[nodiscard]] bool fill() {
+    if (!can_fill()) return false;
+    std::vector<std::size_t> misfits;  // fit no stage that had a place when it was their turn
+    while (std::ranges::any_of(open_, [](std::uint32_t places) { return places > 0; })) {
+      const std::size_t worker = left_.front();
+      left_.erase(left_.begin());
+      if (const auto stage = best_stage(worker)) {
+        take(worker, *stage);
+      } else {
+        misfits.push_back(worker);
+      }
+    }
+    left_.insert(left_.begin(), misfits.begin(), misfits.end());
+    for (std::size_t i = 0; i < workers_.size() && swap_with_weakest(); ++i) {
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::vector<Placement> placements() {
+    std::vector<Placement> out;
+    for (auto& members : members_) {
+      std::ranges::sort(members, {}, [&](std::size_t worker) { return workers_[worker].process; });
+    }
+    for (std::uint32_t slot = 0; slot < std::ranges::max(wanted_.replicas); ++slot) {
+      for (std::uint32_t stage = 0; stage < members_.size(); ++stage) {
+        if (slot >= members_[stage].size()) continue;
+        out.push_back({StageId{stage}, ReplicaId{slot}, workers_[members_[stage][slot]].process});
+      }
+    }
+    return out;
+  }
+
+ private:
+  [[nodiscard]] double rate(std::size_t worker, std::size_t stage) const {
+    if (is_alike_) return 1;
+    return rate_of(workers_[worker].offer, need_of(wanted_.needs, stage), wanted_.threads);
+  }
+  [[nodiscard]] bool fits_stage(std::size_t worker, std::size_t stage) const {
+    return fits(workers_[worker].offer, need_of(wanted_.needs, stage));
+  }
+
+  // For each stage: the open places of it and of stages that need more are no more than the machines left for them.
+  [[nodiscard]] bool can_fill() const {
+    if (do_all_fit_) return total(open_) <= left_.size();
+    for (std::size_t stage = 0; stage < open_.size(); ++stage) {
+      const std::uint64_t need = need_of(wanted_.needs, stage).memory_bytes;
+      std::size_t places = 0;
+      for (std::size_t other = 0; other < open_.size(); ++other) {
+        if (need_of(wanted_.needs, other).memory_bytes >= need) places += open_[other];
+      }
+      const auto machines =
+          std::ranges::count_if(left_, [&](std::size_t worker) { return given(workers_[worker].offer) >= need; });
+      if (places > static_cast<std::size_t>(machines)) return false;
+    }
+    return true;
+  }
+
+  // The stage that has least, of those that it fits and after which all others can still be filled; of equal ones the
+  // one that its node serves least. Nothing: the rest is better off without it.
+  [[nodiscard]] std::optional<std::size_t> best_stage(std::size_t worker) {
+    std::optional<std::tuple<double, std::int64_t, std::size_t>> best;
+    for (std::size_t stage = 0; stage < open_.size(); ++stage) {
+      if (open_[stage] == 0 || !fits_stage(worker, stage)) continue;
+      --open_[stage];
+      const bool can = can_fill();
+      ++open_[stage];
+      if (!can) continue;
+      const auto beside = std::ranges::count_if(
+          members_[stage], [&](std::size_t member) { return workers_[member].node == workers_[worker].node; });
+      const std::tuple candidate(capacity_[stage], static_cast<std::int64_t>(beside), stage);
+      if (!best || candidate < *best) best = candidate;
+    }
+    return best ? std::optional(std::get<2>(*best)) : std::nullopt;
+  }
+
+  void take(std::size_t worker, std::size_t stage) {
+    --open_[stage];
+    capacity_[stage] += rate(worker, stage);
+    members_[stage].push_back(worker);
+  }
+
+  // Exchanges a machine of the weakest stage with one of another stage, or with a spare, so that the weaker of both
+  // rises most. False: no exchange raises it.
+  [[nodiscard]] bool swap_with_weakest() {
+    const auto weak = static_cast<std::size_t>(std::ranges::min_element(capacity_) - capacity_.begin());
+    struct Swap {
+      std::size_t *own = nullptr, *other = nullptr;
+      std::optional<std::size_t> stage;  // of the other one; none: it is a spare
+    };
+    Swap best;
+    double least = capacity_[weak] * (1 + kLeastRise);
+    for (std::size_t& own : members_[weak]) {
+      const auto consider = [&](std::size_t& other, std::optional<std::size_t> stage) {
+        const double after = least_after(weak, own, other, stage);
+        if (after <= least) return;
+        least = after;
+        best = {&own, &other, stage};
+      };
+      for (std::size_t stage = 0; stage < members_.size(); ++stage) {
+        if (stage == weak) continue;
+        for (std::size_t& other : members_[stage]) consider(other, stage);
+      }
+      for (std::size_t& spare : left_) {
+        if (workers_[spare].choice <= workers_[own].choice) consider(spare, std::nullopt);
+      }
+    }
+    if (best.own == nullptr) return false;
+    capacity_[weak] += rate(*best.other, weak) - rate(*best.own, weak);
+    if (best.stage) capacity_[*best.stage] += rate(*best.own, *best.stage) - rate(*best.other, *best.stage);
+    std::swap(*best.own, *best.other);
+    return true;
+  }
+
+  // The lesser capacity of the stages after the exchange; 0 where a machine would not fit.
+  [[nodiscard]] double least_after(std::size_t weak, std::size_t own, std::size_t other,
+                                   std::optional<std::size_t> stage) const {
+    if (!fits_stage(other, weak) || (stage && !fits_stage(own, *stage))) return 0;
+    const double after = capacity_[weak] + rate(other, weak) - rate(own, weak);
+    return stage ? std::min(after, capacity_[*stage] + rate(own, *stage) - rate(other, *stage)) : after;
+  }
+
+  const std::vector<Worker>& workers_;
+  const PlacesWanted& wanted_;
+  bool is_alike_;
+  bool do_all_fit_;
+  std::vector<std::uint32_t> open_;  // places of each stage
+  std::vector<double> capacity_;
+  std::vector<std::vector<std::size_t>> members_;  // index of the worker
+  std::vector<std::size_t> left_;                  // fastest first
+};
+
+}  // namespace
+
+bool fits(const MachineOffer& offer, const StageNeed& need) { return need.memory_bytes <= given(offer); }
+
+double rate_of(const MachineOffer& offer, const StageNeed& need, std::uint32_t threads) {
+  if (offer.forward_us > 0) return 1e6 / static_cast<double>(offer.forward_us);
+  if (offer.multiply_adds_s == 0 || need.multiply_adds <= 0) return 0;
+  const double used = offer.threads > 0 ? offer.threads : threads;
+  return static_cast<double>(offer.multiply_adds_s) * used / need.multiply_adds;
+}
+
+bool are_alike(const std::vector<MachineOffer>& offers, const std::vector<StageNeed>& needs, std::uint32_t threads) {
+  for (std::size_t stage = 0; stage < std::max<std::size_t>(needs.size(), 1); ++stage) {
+    double least = 0;
+    double most = 0;
+    for (const MachineOffer& offer : offers) {
+      const double rate = rate_of(offer, need_of(needs, stage), threads);
+      if (rate <= 0) return true;
+      least = least == 0 ? rate : std::min(least, rate);
+      most = std::max(most, rate);
+    }
+    if (most >= kAlike * least && most > 0) return false;
+  }
+  return true;
+}
+
+std::optional<std::vector<Placement>> place_machines(const std::vector<Worker>& workers, const PlacesWanted& wanted) {
+  const bool do_all_fit =
+      std::ranges::all_of(workers, [&](const Worker& worker) { return fits_all(worker, wanted.needs); });
+  const bool is_equal = do_all_fit && are_alike(offers_of(workers), wanted.needs, wanted.threads);
+  const bool are_as_many = std::ranges::count(wanted.replicas, wanted.replicas.front()) ==
+                           static_cast<std::ptrdiff_t>(wanted.replicas.size());
+  if (is_equal && are_as_many) {
+    return place(workers, static_cast<std::uint32_t>(wanted.replicas.size()), wanted.replicas.front());
+  }
+  Places places(workers, wanted);
+  if (!places.fill()) return std::nullopt;
+  return places.placements();
+}
+
+std::string memory_refusal(const std::vector<Worker>& workers, const PlacesWanted& wanted) {
+  if (workers.size() < total(wanted.replicas)) return {};
+  Places places(workers, wanted);
+  if (places.fill()) return {};
+  std::vector<std::uint64_t> memories;
+  for (const Worker& worker : workers) memories.push_back(given(worker.offer));
+  std::ranges::sort(memories, std::greater<>());
+  std::vector<std::size_t> order(wanted.replicas.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater<>(),
+                           [&](std::size_t stage) { return need_of(wanted.needs, stage).memory_bytes; });
+  std::size_t places_so_far = 0;
+  for (const std::size_t stage : order) {  // the first one for which too few machines are left
+    const std::uint64_t need = need_of(wanted.needs, stage).memory_bytes;
+    places_so_far += wanted.replicas[stage];
+    if (memories[places_so_far - 1] >= need) continue;
+    const auto have = std::ranges::count_if(memories, [&](std::uint64_t memory) { return memory >= need; });
+    return compose("stage ", stage, " does not fit: a replica of it needs ", size_text(need), ", and ",
+                   counted(static_cast<std::uint64_t>(have), "worker"), have == 1 ? " gives" : " give",
+                   " so much where ", places_so_far, is_or_are(places_so_far) == "is" ? " is" : " are",
+                   " needed; a worker with --memory ", memory_option(need),
+                   " would serve it, and `shoal plan CONFIG --memory ", memory_option(memories[places_so_far - 1]),
+                   "` names settings with which those that are here would");
+  }
+  return {};
+}
+
+std::string fits_nowhere(const std::string& name, const MachineOffer& offer, const std::vector<StageNeed>& needs) {
+  if (needs.empty() || std::ranges::any_of(needs, [&](const StageNeed& need) { return fits(offer, need); })) return {};
+  const auto least = std::ranges::min_element(needs, {}, &StageNeed::memory_bytes);
+  return compose(name, " gives ", size_text(offer.memory_bytes), " and no stage fits: stage ", least - needs.begin(),
+                 " needs least, ", size_text(least->memory_bytes), "; give the node more (--memory), or make stages ",
+                 "smaller, as `shoal plan CONFIG --memory ", memory_option(offer.memory_bytes), "` says");
+}
+
+}  // namespace shoal

@@ -1,0 +1,53 @@
+// Gives unequal machines their places: by speed, so that the weakest stage is as strong as can be, and by memory, so
+// that no replica starts where it does not fit (P-25c).
+//
+// Pure. Machines whose speeds are alike are placed by place() (placement.h), and so are those of which nobody stated
+// anything: the answer is then the same to the last place. A speed that is not stated counts as that of a machine like
+// the others.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/cluster/placement.h"
+
+namespace shoal {
+
+// What a replica of a stage asks of a machine. 0: not known, and then nothing is decided by it.
+struct StageNeed {
+  double multiply_adds = 0;        // of one microbatch's forward
+  std::uint64_t memory_bytes = 0;  // the most that it holds at once (`shoal plan`)
+};
+
+struct PlacesWanted {
+  std::vector<std::uint32_t> replicas;  // of each stage
+  std::vector<StageNeed> needs;         // of each stage; empty: nothing is known
+  std::uint32_t threads = 1;            // the run's, for machines that state none of their own
+};
+
+[[nodiscard]] bool fits(const MachineOffer& offer, const StageNeed& need);
+
+// Microbatches per second that a machine adds to a stage, in a unit of its own where nothing is known.
+[[nodiscard]] double rate_of(const MachineOffer& offer, const StageNeed& need, std::uint32_t threads);
+
+// Says whether speeds decide nothing: the fastest of these machines is not 1.5 times as fast as the slowest, on any
+// stage, or of some the speed is not known.
+[[nodiscard]] bool are_alike(const std::vector<MachineOffer>& offers, const std::vector<StageNeed>& needs,
+                             std::uint32_t threads);
+
+// Ascending by (slot, stage), as place(). Nothing while there are too few workers, or too few that a stage fits into.
+// Longest processing time first with as many places in each stage, then swaps with the weakest one while they raise it.
+[[nodiscard]] std::optional<std::vector<Placement>> place_machines(const std::vector<Worker>& workers,
+                                                                   const PlacesWanted& wanted);
+
+// Says which stage has fewer than `replicas` workers that it fits into, and what would fit: one sentence. Empty: every
+// stage has enough, or there are too few workers anyway.
+[[nodiscard]] std::string memory_refusal(const std::vector<Worker>& workers, const PlacesWanted& wanted);
+
+// Says that a worker fits no stage, and what would: one sentence. Empty: it fits one.
+[[nodiscard]] std::string fits_nowhere(const std::string& name, const MachineOffer& offer,
+                                       const std::vector<StageNeed>& needs);
+
+}  // namespace shoal

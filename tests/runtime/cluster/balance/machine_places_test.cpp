@@ -1,0 +1,192 @@
+// Places of unequal machines: the weakest stage is as strong as can be, nothing starts where it does not fit, and equal
+// machines are placed as by place().
+#include "runtime/cluster/balance/machine_places.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+namespace shoal {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::uint64_t kGB = 1'000'000'000;
+
+MachineOffer paced(std::uint64_t milliseconds) { return {0, milliseconds * 1000, 0, 0, 0, 0}; }
+MachineOffer measured(std::uint64_t multiply_adds_s, std::uint32_t threads = 0) {
+  return {multiply_adds_s, 0, threads, 0, 0, 0};
+}
+MachineOffer with_memory(std::uint64_t bytes) { return {0, 0, 0, bytes, 0, 0}; }
+
+std::vector<Worker> workers_of(const std::vector<MachineOffer>& offers) {
+  std::vector<Worker> workers;
+  for (const MachineOffer& offer : offers) {
+    workers.push_back({ProcessIncarnation{workers.size() + 1}, "n" + std::to_string(workers.size() + 1), offer});
+  }
+  return workers;
+}
+
+// Microbatches per second of each stage.
+std::vector<double> capacities(const std::vector<Placement>& placed, const std::vector<Worker>& workers,
+                               const PlacesWanted& wanted) {
+  std::vector<double> out(wanted.replicas.size(), 0);
+  for (const Placement& one : placed) {
+    const StageNeed need = one.stage.value < wanted.needs.size() ? wanted.needs[one.stage.value] : StageNeed{};
+    out[one.stage.value] += rate_of(workers[one.process.value - 1].offer, need, wanted.threads);
+  }
+  return out;
+}
+
+std::vector<std::uint64_t> processes_of(const std::vector<Placement>& placed, std::uint32_t stage) {
+  std::vector<std::uint64_t> out;
+  for (const Placement& one : placed) {
+    if (one.stage.value == stage) out.push_back(one.process.value);
+  }
+  return out;
+}
+
+TEST(MachinePlaces, EqualMachinesAreWhereTheyWereBefore) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  for (int trial = 0; trial < 200; ++trial) {
+    const auto stages = static_cast<std::uint32_t>(1 + random() % 4);
+    const auto replicas = static_cast<std::uint32_t>(1 + random() % 3);
+    std::vector<MachineOffer> offers(random() % 16);
+    for (MachineOffer& offer : offers) {
+      // Nothing is stated, or speeds that differ by less than measuring does, and memory enough.
+      if (trial % 3 > 0) offer = {10'000'000'000 + random() % 4'000'000'000, 0, 0, 2 * kGB, 0, 0};
+    }
+    if (trial % 3 == 2 && !offers.empty()) offers.front() = MachineOffer{};
+    auto workers = workers_of(offers);
+    for (Worker& worker : workers) worker.node = "n" + std::to_string(random() % 4);
+    std::ranges::shuffle(workers, random);
+    const PlacesWanted wanted{std::vector<std::uint32_t>(stages, replicas), std::vector<StageNeed>(stages, {1e6, kGB}),
+                              1};
+    EXPECT_EQ(place_machines(workers, wanted), place(workers, stages, replicas));
+    EXPECT_EQ(memory_refusal(workers, wanted), "");
+  }
+}
+
+TEST(MachinePlaces, TheFastAndTheSlowShareAStage) {
+  const auto workers = workers_of({paced(10), paced(10), paced(30), paced(30)});
+  const PlacesWanted wanted{{2, 2}, {}, 1};
+  const auto placed = place_machines(workers, wanted);
+  ASSERT_TRUE(placed);
+  EXPECT_EQ(capacities(*placed, workers, wanted)[0], capacities(*placed, workers, wanted)[1]);
+  const auto by_count = place(workers, 2, 2);  // the control: what does not know of speeds may do worse
+  ASSERT_TRUE(by_count);
+  const auto joined_otherwise = workers_of({paced(10), paced(30), paced(10), paced(30)});
+  const auto least = [&](const std::vector<Placement>& one) {
+    return std::ranges::min(capacities(one, joined_otherwise, wanted));
+  };
+  EXPECT_GT(least(*place_machines(joined_otherwise, wanted)), 1.9 * least(*place(joined_otherwise, 2, 2)));
+}
+
+TEST(MachinePlaces, TheDearerStageGetsTheFasterMachine) {
+  const auto workers = workers_of({measured(10), measured(30)});
+  const auto placed = place_machines(workers, {{1, 1}, {{1, 0}, {3, 0}}, 1});
+  ASSERT_TRUE(placed);
+  EXPECT_EQ(processes_of(*placed, 1), (std::vector<std::uint64_t>{2}));
+  const auto threads = place_machines(workers_of({measured(10, 8), measured(30)}), {{1, 1}, {{1, 0}, {3, 0}}, 1});
+  ASSERT_TRUE(threads);
+  EXPECT_EQ(processes_of(*threads, 1), (std::vector<std::uint64_t>{1})) << "eight threads of it are faster";
+}
+
+TEST(MachinePlaces, TheFastestServeAndTheRestAreSpares) {
+  const auto placed = place_machines(workers_of({paced(90), paced(10), paced(20)}), {{1, 1}, {}, 1});
+  ASSERT_TRUE(placed);
+  for (const Placement& one : *placed) EXPECT_NE(one.process.value, 1u);
+  auto workers = workers_of({paced(90), paced(10), paced(20)});
+  workers[1].choice = 1;  // a replica could not start there
+  const auto others = place_machines(workers, {{1, 1}, {}, 1});
+  ASSERT_TRUE(others);
+  for (const Placement& one : *others) EXPECT_NE(one.process.value, 2u);
+}
+
+TEST(MachinePlaces, AStageStartsOnlyWhereItFits) {
+  const std::vector<StageNeed> needs = {{1, 4 * kGB}, {1, 9 * kGB}};
+  const auto placed = place_machines(workers_of({with_memory(16 * kGB), with_memory(8 * kGB)}), {{1, 1}, needs, 1});
+  ASSERT_TRUE(placed);
+  EXPECT_EQ(processes_of(*placed, 1), (std::vector<std::uint64_t>{1})) << "not in the order of joining";
+  const auto small = workers_of({with_memory(8 * kGB), with_memory(8 * kGB), with_memory(6 * kGB)});
+  const PlacesWanted wanted{{1, 1}, needs, 1};
+  EXPECT_FALSE(place_machines(small, wanted));
+  EXPECT_THAT(memory_refusal(small, wanted),
+              AllOf(HasSubstr("stage 1 does not fit: a replica of it needs 9.0 GB"), HasSubstr("0 workers give"),
+                    HasSubstr("--memory 9.0G"), HasSubstr("shoal plan CONFIG --memory 8.0G")));
+  EXPECT_EQ(memory_refusal(workers_of({with_memory(kGB)}), wanted), "") << "there are too few anyway";
+}
+
+TEST(MachinePlaces, AWorkerThatFitsNowhereIsToldWhatWould) {
+  const std::vector<StageNeed> needs = {{1, 4 * kGB}, {1, 9 * kGB}};
+  EXPECT_EQ(fits_nowhere("a", with_memory(4 * kGB), needs), "");
+  EXPECT_EQ(fits_nowhere("a", MachineOffer{}, needs), "") << "it states nothing";
+  EXPECT_EQ(fits_nowhere("a", with_memory(1), {}), "") << "nothing is known of the stages";
+  EXPECT_THAT(fits_nowhere("a", with_memory(3 * kGB), needs),
+              AllOf(HasSubstr("a gives 3.0 GB and no stage fits: stage 0 needs least, 4.0 GB"), HasSubstr("3.0G")));
+}
+
+// Returns the weakest stage of the best placement, of all that fit; -1: none does.
+double best_of_all(const std::vector<Worker>& workers, const PlacesWanted& wanted) {
+  std::vector<std::size_t> stage_of_place;
+  for (std::size_t stage = 0; stage < wanted.replicas.size(); ++stage) {
+    stage_of_place.insert(stage_of_place.end(), wanted.replicas[stage], stage);
+  }
+  std::vector<std::size_t> order(workers.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  double best = -1;
+  do {
+    std::vector<double> capacity(wanted.replicas.size(), 0);
+    bool can = true;
+    for (std::size_t i = 0; i < stage_of_place.size() && can; ++i) {
+      const std::size_t stage = stage_of_place[i];
+      can = fits(workers[order[i]].offer, wanted.needs[stage]);
+      capacity[stage] += rate_of(workers[order[i]].offer, wanted.needs[stage], 1);
+    }
+    if (can) best = std::max(best, std::ranges::min(capacity));
+  } while (std::ranges::next_permutation(order).found);
+  return best;
+}
+
+TEST(MachinePlaces, AreNearlyTheBestThereAreAndAlwaysFoundWhereThereAreAny) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  double sum = 0;
+  int placements = 0;
+  for (int trial = 0; trial < 150; ++trial) {
+    const auto stages = static_cast<std::uint32_t>(2 + random() % 2);
+    PlacesWanted wanted{{}, {}, 1};
+    for (std::uint32_t stage = 0; stage < stages; ++stage) {
+      wanted.replicas.push_back(static_cast<std::uint32_t>(1 + random() % 2));
+      wanted.needs.push_back({1.0 + static_cast<double>(random() % 4), (random() % 8) * kGB});
+    }
+    std::vector<MachineOffer> offers;
+    const std::size_t count = std::accumulate(wanted.replicas.begin(), wanted.replicas.end(), random() % 2);
+    for (std::size_t i = 0; i < count; ++i) {
+      offers.push_back(MachineOffer{10 + random() % 90, 0, 0, (random() % 10) * kGB, 0, 0});
+    }
+    const auto workers = workers_of(offers);
+    const auto placed = place_machines(workers, wanted);
+    const double best = best_of_all(workers, wanted);
+    ASSERT_EQ(placed.has_value(), best >= 0) << trial;
+    EXPECT_EQ(memory_refusal(workers, wanted).empty(), placed.has_value()) << trial;
+    if (!placed) continue;
+    for (const Placement& one : *placed) {
+      EXPECT_TRUE(fits(workers[one.process.value - 1].offer, wanted.needs[one.stage.value]));
+    }
+    sum += std::ranges::min(capacities(*placed, workers, wanted)) / best;
+    ++placements;
+  }
+  EXPECT_GE(sum / placements, 0.95) << "of the best, on average; a few machines are the hardest case";
+}
+
+}  // namespace
+}  // namespace shoal
