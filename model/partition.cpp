@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "model/precision_memory.h"
 #include "runtime/base/compose.h"
@@ -76,6 +77,39 @@ std::vector<int> best_boundaries(const ModelConfig& model, int stages) {
   return boundaries;
 }
 
+// The first stages have one more where the layers do not divide.
+std::vector<int> even_boundaries(int layers, int stages) {
+  std::vector<int> boundaries = {0};
+  for (int stage = 0; stage < stages; ++stage) {
+    boundaries.push_back(boundaries.back() + layers / stages + (stage < layers % stages ? 1 : 0));
+  }
+  return boundaries;
+}
+
+std::vector<StagePlan> plans_of(const ModelConfig& model, const std::vector<int>& boundaries) {
+  std::vector<StagePlan> plans;
+  for (std::size_t s = 0; s + 1 < boundaries.size(); ++s) {
+    plans.push_back(make_plan(model, boundaries[s], boundaries[s + 1] - boundaries[s]));
+  }
+  return plans;
+}
+
+Status check_stages(const ModelConfig& model, int stages) {
+  if (stages >= 1 && stages <= model.layers) return Done{};
+  return fail(Error::kUsage,
+              compose("pipeline.stages = ", stages, ": a model of ", model.layers, " layers can be cut into 1 to ",
+                      model.layers, " stages; lower pipeline.stages or raise model.layers"));
+}
+
+Status check_list(const Config& config) {
+  const std::vector<int>& layers = config.pipeline.cut_listed;
+  const bool are_all = std::accumulate(layers.begin(), layers.end(), 0) == config.model.layers;
+  const bool have_each = std::ranges::all_of(layers, [](int count) { return count >= 1; });
+  if (are_all && have_each && layers.size() == static_cast<std::size_t>(config.pipeline.stages)) return Done{};
+  return fail(Error::kUsage, compose("pipeline.cut: expected the layers of each of ", config.pipeline.stages,
+                                     " stages, at least 1 each and ", config.model.layers, " in all"));
+}
+
 }  // namespace
 
 std::vector<LayerSpec> layers_of(const ModelConfig& model, const StagePlan& plan) {
@@ -86,17 +120,24 @@ std::vector<LayerSpec> layers_of(const ModelConfig& model, const StagePlan& plan
 }
 
 Result<std::vector<StagePlan>> partition(const ModelConfig& model, int stages) {
-  if (stages < 1 || stages > model.layers) {
-    return fail(Error::kUsage,
-                compose("pipeline.stages = ", stages, ": a model of ", model.layers, " layers can be cut into 1 to ",
-                        model.layers, " stages; lower pipeline.stages or raise model.layers"));
+  if (auto status = check_stages(model, stages); !status) return status.failure();
+  return plans_of(model, best_boundaries(model, stages));
+}
+
+Result<std::vector<StagePlan>> partition(const Config& config) {
+  const PipelineConfig& pipeline = config.pipeline;
+  if (auto status = check_stages(config.model, pipeline.stages); !status) return status.failure();
+  switch (pipeline.cut) {
+    case Cut::kAuto: break;
+    case Cut::kEven: return plans_of(config.model, even_boundaries(config.model.layers, pipeline.stages));
+    case Cut::kListed: {
+      if (auto status = check_list(config); !status) return status.failure();
+      std::vector<int> boundaries = {0};
+      for (const int layers : pipeline.cut_listed) boundaries.push_back(boundaries.back() + layers);
+      return plans_of(config.model, boundaries);
+    }
   }
-  const std::vector<int> boundaries = best_boundaries(model, stages);
-  std::vector<StagePlan> plans;
-  for (std::size_t s = 0; s + 1 < boundaries.size(); ++s) {
-    plans.push_back(make_plan(model, boundaries[s], boundaries[s + 1] - boundaries[s]));
-  }
-  return plans;
+  return plans_of(config.model, best_boundaries(config.model, pipeline.stages));
 }
 
 std::uint64_t state_bytes(const StagePlan& plan, const Config& config) {

@@ -1,8 +1,8 @@
 // The cut of a model into pipeline stages, and the names and shapes of the weights each stage holds.
 //
 // Pure and without torch: the spawner, `shoal plan` and the checkpoints use it too. Blocks stay whole and in order;
-// the first stage also holds the embeddings, the last one the final norm and the head, which weigh in the cut. Names,
-// shapes and costs are those of layer_list.h.
+// the first stage also holds the embeddings, the last one the final norm and the head, which weigh in the cut by cost.
+// Names, shapes and costs are those of layer_list.h.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,10 @@ struct StagePlan {
 // Cuts the model into `stages` contiguous parts so that the dearest part is as cheap as possible. Every stage has at
 // least one layer. Errors: kUsage when stages < 1 or stages > layers.
 [[nodiscard]] Result<std::vector<StagePlan>> partition(const ModelConfig& model, int stages);
+
+// The cut that a configuration wants: `pipeline.stages` parts, by `pipeline.cut`. Errors: kUsage, as above, and for a
+// list that does not fit the model (config_file.h has checked one that came out of a file).
+[[nodiscard]] Result<std::vector<StagePlan>> partition(const Config& config);
 
 // Layers of a stage, in order.
 [[nodiscard]] std::vector<LayerSpec> layers_of(const ModelConfig& model, const StagePlan& plan);

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <functional>
 #include <map>
+#include <numeric>
 
 #include "runtime/base/arithmetic/nearest.h"
 #include "runtime/base/compose.h"
@@ -258,6 +259,20 @@ Status check_model(const Draft& draft) {
   return Done{};
 }
 
+Status check_cut(const Draft& draft) {
+  const PipelineConfig& pipeline = draft.config.pipeline;
+  if (pipeline.cut != Cut::kListed) return Done{};
+  const auto& layers = pipeline.cut_listed;
+  if (layers.size() != static_cast<std::size_t>(pipeline.stages))
+    return conflict(
+        draft, "pipeline.cut", "pipeline.stages",
+        compose("a list has the layers of each stage: expected ", pipeline.stages, " numbers, got ", layers.size()));
+  const std::int64_t all = std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
+  if (all != draft.config.model.layers)
+    return conflict(draft, "pipeline.cut", "model.layers", compose("the stages have ", all, " layers in all"));
+  return Done{};
+}
+
 Status check_together(const Draft& draft) {
   const Config& config = draft.config;
   if (auto status = check_model(draft); !status) return status;
@@ -268,6 +283,7 @@ Status check_together(const Draft& draft) {
   if (config.pipeline.stages > config.model.layers)
     return conflict(draft, "pipeline.stages", "model.layers",
                     "each stage needs a layer of its own; take fewer stages or more layers");
+  if (auto status = check_cut(draft); !status) return status;
   if (config.batch.sequences % config.batch.microbatch != 0)
     return conflict(draft, "batch.sequences", "batch.microbatch", "the batch must be a whole number of microbatches");
   if (microbatches_per_step(config) > kMicrobatchesMax)

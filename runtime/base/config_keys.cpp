@@ -16,6 +16,13 @@ KeyRange at_least(double least) { return {least, kUnlimited, false, false}; }
 KeyRange above(double least) { return {least, kUnlimited, true, false}; }
 KeyRange between(double least, double most) { return {least, most, false, false}; }
 
+// The two fields of a key that takes a word or a list.
+template <class Field, class Listed>
+struct WordAndList {
+  Field word;
+  Listed list;
+};
+
 class Section {
  public:
   Section(std::vector<ConfigKey>& keys, std::string name) : keys_(keys), name_(std::move(name)) {}
@@ -59,6 +66,34 @@ class Section {
       bind<std::string>(key, KeyType::kText, field);
     }
     key.type = KeyType::kChoice;
+    key.default_text = toml_text(key.get(Config{}));
+    key.choices = std::move(choices);
+    return key;
+  }
+
+  // A word, or a list in a field of its own: the enumeration's value behind those of `choices` stands for it.
+  template <class Field, class Listed>
+  ConfigKey& choose_or_list(std::string name, WordAndList<Field, Listed> fields, std::vector<std::string> choices,
+                            ResumeRule resume, std::string meaning) {
+    ConfigKey& key = append(std::move(name), "", std::move(meaning));
+    using Value = std::remove_reference_t<decltype(fields.word(std::declval<Config&>()))>;
+    key.resume = resume;
+    key.type = KeyType::kChoiceOrList;
+    key.get = [field = fields.word, listed = fields.list, choices](const Config& config) {
+      const auto word = static_cast<std::size_t>(field(config));
+      if (word < choices.size()) return KeyValue(choices[word]);
+      return KeyValue(std::vector<std::int64_t>(listed(config).begin(), listed(config).end()));
+    };
+    key.set = [field = fields.word, listed = fields.list, choices](Config& config, const KeyValue& value) {
+      listed(config).clear();
+      std::size_t word = choices.size();
+      if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
+        for (const std::int64_t number : *list) listed(config).push_back(static_cast<int>(number));
+      } else {
+        word = static_cast<std::size_t>(std::ranges::find(choices, std::get<std::string>(value)) - choices.begin());
+      }
+      field(config) = static_cast<Value>(word);
+    };
     key.default_text = toml_text(key.get(Config{}));
     key.choices = std::move(choices);
     return key;
@@ -200,6 +235,11 @@ void add_data_and_batch(std::vector<ConfigKey>& keys) {
 void add_pipeline(std::vector<ConfigKey>& keys) {
   Section pipeline(keys, "pipeline");
   pipeline.add("stages", FIELD(pipeline.stages), "", kChange, "parts the model is cut into; at most model.layers")
+      .range = between(1, 1024);
+  pipeline
+      .choose_or_list("cut", WordAndList{FIELD(pipeline.cut), FIELD(pipeline.cut_listed)}, {"auto", "even"}, kStay,
+                      "layers of each stage: by cost, so that the dearest stage is as cheap as can be; as many in "
+                      "each; or those that a list gives")
       .range = between(1, 1024);
   pipeline.add("replicas", FIELD(pipeline.replicas), "", kChange, "copies of each stage that the start waits for")
       .range = between(1, 1024);
@@ -372,7 +412,7 @@ void add_idle_rules(std::vector<ConfigKey>& keys) {
        "sync.fragments", "sync.pattern", "sync.overlap", "sync.mix", "sync.wire", "sync.error_feedback",
        "sync.inner_state", "sync.requeue_lost", "sync.quorum", "sync.grace_s", "sync.backend"},
       {[](const Config& config) { return config.sync.mode == SyncMode::kEveryStep; }, "sync.mode = \"every_step\""});
-  idle_while(keys, {"pipeline.activations", "pipeline.recompute", "swarm.share_devices"},
+  idle_while(keys, {"pipeline.activations", "pipeline.recompute", "pipeline.cut", "swarm.share_devices"},
              {[](const Config& config) { return config.pipeline.stages == 1; }, "pipeline.stages = 1"});
   idle_while(keys, {"sync.eager_variant"},
              {[](const Config& config) { return config.sync.outer_update != OuterUpdate::kEager; },

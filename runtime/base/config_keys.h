@@ -19,8 +19,9 @@
 
 namespace shoal {
 
-enum class KeyType { kBoolean, kInteger, kReal, kRealPair, kText, kChoice };
-using KeyValue = std::variant<bool, std::int64_t, double, std::vector<double>, std::string>;
+// kChoiceOrList: a word, or a list of integers.
+enum class KeyType { kBoolean, kInteger, kReal, kRealPair, kText, kChoice, kChoiceOrList };
+using KeyValue = std::variant<bool, std::int64_t, double, std::vector<double>, std::vector<std::int64_t>, std::string>;
 
 // Says whether a resumed run may take another value than the run had: where and how it runs may change, its results
 // may not.
@@ -47,7 +48,7 @@ struct ConfigKey {
   std::string meaning;
   std::string default_text;          // as a TOML value, or the key it follows (decay_steps: run.steps)
   KeyRange range;                    // numbers only
-  std::vector<std::string> choices;  // kChoice: those of this version, the default first
+  std::vector<std::string> choices;  // kChoice, kChoiceOrList: those of this version, the default first
   std::vector<std::string> later;    // kChoice: known values that this version does not carry out
   ResumeRule resume = ResumeRule::kMustStay;
   bool in_this_version = true;

@@ -17,17 +17,18 @@ std::string type_name(const ConfigKey& key) {
     case KeyType::kReal: return "number";
     case KeyType::kRealPair: return "two numbers";
     case KeyType::kText: return "text";
+    case KeyType::kChoiceOrList:
     case KeyType::kChoice:
       for (const auto& choice : key.choices) choices += (choices.empty() ? "`" : ", `") + choice + "`";
+      if (key.type == KeyType::kChoiceOrList) return choices + ", or a list";
       return choices.empty() ? "text" : choices;
   }
   return "";
 }
 
 std::string range_text(const ConfigKey& key) {
-  return key.type == KeyType::kText || key.type == KeyType::kChoice || key.type == KeyType::kBoolean
-             ? ""
-             : describe_expected(key);
+  const bool is_word = key.type == KeyType::kChoice || key.type == KeyType::kChoiceOrList;
+  return key.type == KeyType::kText || is_word || key.type == KeyType::kBoolean ? "" : describe_expected(key);
 }
 
 bool stands_in_files(const ConfigKey& key) { return key.in_this_version || key.accepted.has_value(); }
@@ -46,9 +47,10 @@ bool is_unset(const ConfigKey& key, const Config& config) {
 
 std::string comment_for(const ConfigKey& key) {
   std::string lines = "# " + key.meaning;
-  if (key.type == KeyType::kChoice && key.choices.size() > 1) {
+  if (key.choices.size() > 1) {
     lines += "\n# one of";
     for (const auto& choice : key.choices) lines += " " + toml_text(KeyValue(choice));
+    if (key.type == KeyType::kChoiceOrList) lines += ", or a list as [3, 2, 1]";
   }
   if (!range_text(key).empty()) lines += "\n# " + range_text(key);
   if (!key.in_this_version) lines += "\n# this version has no other value";

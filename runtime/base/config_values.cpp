@@ -65,6 +65,9 @@ std::string describe_type(const ConfigKey& key) {
     case KeyType::kRealPair: return "two numbers" + describe_range(key.range) + ", as [0.9, 0.95]";
     case KeyType::kText: return "text in quotes";
     case KeyType::kChoice: return (key.choices.size() == 1 ? "" : "one of ") + list_quoted(key.choices);
+    case KeyType::kChoiceOrList:
+      return "one of " + list_quoted(key.choices) + ", or a list of integers" + describe_range(key.range) +
+             ", as [3, 2, 1]";
   }
   return "";
 }
@@ -77,7 +80,7 @@ bool in_range(const KeyRange& range, double number) {
 
 Failure unexpected(const ConfigKey& key, const KeyValue& value) {
   const auto* word = std::get_if<std::string>(&value);
-  const std::string hint = word && key.type == KeyType::kChoice ? did_you_mean(*word, key.choices) : "";
+  const std::string hint = word && !key.choices.empty() ? did_you_mean(*word, key.choices) : "";
   return fail(Error::kUsage, compose(key.path(), " = ", toml_text(value), ": expected ", describe_expected(key), hint));
 }
 
@@ -99,12 +102,29 @@ bool fits(const ConfigKey& key, const KeyValue& value) {
       return pair != nullptr && pair->size() == 2 && in_range(key.range, (*pair)[0]) && in_range(key.range, (*pair)[1]);
     }
     case KeyType::kText: return std::holds_alternative<std::string>(value);
+    case KeyType::kChoiceOrList:
+      if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
+        const auto is_fit = [&](std::int64_t number) { return in_range(key.range, static_cast<double>(number)); };
+        return !list->empty() && std::ranges::all_of(*list, is_fit);
+      }
+      [[fallthrough]];
     case KeyType::kChoice: {
       const auto* word = std::get_if<std::string>(&value);
       return word != nullptr && std::find(key.choices.begin(), key.choices.end(), *word) != key.choices.end();
     }
   }
   return false;
+}
+
+// The list with integers; as it was where one of them is none.
+KeyValue as_integers(KeyValue value) {
+  const auto* numbers = std::get_if<std::vector<double>>(&value);
+  constexpr double kExact = 9007199254740992;  // 2^53: integers up to it have a double of their own
+  const auto is_whole = [](double number) { return std::abs(number) <= kExact && std::trunc(number) == number; };
+  if (numbers == nullptr || !std::ranges::all_of(*numbers, is_whole)) return value;
+  std::vector<std::int64_t> integers;
+  for (const double number : *numbers) integers.push_back(static_cast<std::int64_t>(number));
+  return integers;
 }
 
 // Bytes of the character that begins with `lead`; 0: none does.
@@ -159,7 +179,8 @@ KeyValue value_from(KeyType type, std::string_view text) {
     if (const auto integer = number_from<std::int64_t>(text)) return *integer;
     if (const auto real = number_from<double>(text)) return *real;
   }
-  if (type == KeyType::kRealPair) {
+  const bool is_list = text.starts_with('[');
+  if (type == KeyType::kRealPair || (type == KeyType::kChoiceOrList && is_list)) {
     std::vector<double> numbers;
     std::istringstream parts{std::string(without(text, '[', ']'))};
     for (std::string part; std::getline(parts, part, ',');) {
@@ -181,6 +202,7 @@ std::string describe_expected(const ConfigKey& key) {
 Result<KeyValue> check_value(const ConfigKey& key, KeyValue value) {
   const auto* integer = std::get_if<std::int64_t>(&value);
   if (key.type == KeyType::kReal && integer != nullptr) value = static_cast<double>(*integer);
+  if (key.type == KeyType::kChoiceOrList) value = as_integers(std::move(value));
   if (!key.in_this_version) {
     if (key.accepted && *key.accepted == value) return value;
     return not_in_this_version(key, value);
@@ -206,6 +228,10 @@ std::string toml_text(const KeyValue& value) {
   if (const auto* real = std::get_if<double>(&value)) return real_text(*real);
   if (const auto* text = std::get_if<std::string>(&value)) return quoted(*text);
   std::string out;
+  if (const auto* counts = std::get_if<std::vector<std::int64_t>>(&value)) {
+    for (const std::int64_t count : *counts) out += compose(out.empty() ? "" : ", ", count);
+    return "[" + out + "]";
+  }
   for (const double number : std::get<std::vector<double>>(value)) out += (out.empty() ? "" : ", ") + real_text(number);
   return "[" + out + "]";
 }

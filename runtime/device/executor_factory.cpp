@@ -59,7 +59,8 @@ Result<std::unique_ptr<StageExecutor>> make_stage_executor(const ExecutorConfig&
   if (!device) return device.failure();
   if (auto status = check_device(*device, config); !status) return status.failure();
   if (auto status = check_precision(config.config.model); !status) return status.failure();
-  const auto plans = partition(config.config.model, config.stages);
+  const bool is_whole_pipeline = config.stages == config.config.pipeline.stages;
+  const auto plans = is_whole_pipeline ? partition(config.config) : partition(config.config.model, config.stages);
   if (!plans.ok()) return plans.failure();
   if (config.stage.value >= plans->size()) {
     return fail(Error::kUsage, compose("stage ", config.stage, " of a pipeline of ", config.stages, " stages"));

@@ -110,5 +110,62 @@ TEST(Partition, NoOtherCutHasACheaperDearestStage) {
   }
 }
 
+std::vector<int> layers_by_stage(const Config& config) {
+  const auto plans = partition(config);
+  EXPECT_TRUE(plans.ok()) << (plans.ok() ? "" : plans.failure().message);
+  std::vector<int> layers;
+  int first = 0;
+  for (const StagePlan& plan : *plans) {
+    EXPECT_EQ(plan.first_layer, first);
+    first += plan.layer_count;
+    layers.push_back(plan.layer_count);
+  }
+  EXPECT_EQ(first, config.model.layers);
+  EXPECT_TRUE(plans->front().has_embedding && plans->back().has_head);
+  return layers;
+}
+
+// A vocabulary whose head costs as much as several blocks.
+Config with_dear_head() {
+  Config config;
+  config.model = model_of(8);
+  config.model.vocabulary = 20000;
+  config.pipeline.stages = 3;
+  return config;
+}
+
+TEST(Partition, IsByCostUnlessTheConfigurationSaysOtherwise) {
+  Config config = with_dear_head();
+  const auto by_cost = partition(config.model, 3);
+  ASSERT_TRUE(by_cost.ok());
+  std::vector<int> layers;
+  for (const StagePlan& plan : *by_cost) layers.push_back(plan.layer_count);
+  EXPECT_EQ(layers_by_stage(config), layers);
+  EXPECT_LT(layers.back(), layers.front()) << "the head weighs";
+}
+
+TEST(Partition, EvenStagesHaveAsManyLayersAsNearlyAsCanBe) {
+  Config config = with_dear_head();
+  config.pipeline.cut = Cut::kEven;
+  EXPECT_EQ(layers_by_stage(config), (std::vector<int>{3, 3, 2}));
+  config.pipeline.stages = 4;
+  EXPECT_EQ(layers_by_stage(config), (std::vector<int>{2, 2, 2, 2}));
+  config.pipeline.stages = 9;
+  EXPECT_FALSE(partition(config).ok());
+}
+
+TEST(Partition, AListSaysTheLayersOfEachStage) {
+  Config config = with_dear_head();
+  config.pipeline.cut = Cut::kListed;
+  config.pipeline.cut_listed = {1, 6, 1};
+  EXPECT_EQ(layers_by_stage(config), (std::vector<int>{1, 6, 1}));
+  for (const std::vector<int>& bad : {std::vector<int>{}, {8}, {4, 4}, {3, 3, 3}, {0, 4, 4}, {9, -2, 1}}) {
+    config.pipeline.cut_listed = bad;
+    const auto plans = partition(config);
+    ASSERT_FALSE(plans.ok());
+    EXPECT_NE(plans.failure().message.find("3 stages"), std::string::npos) << plans.failure().message;
+  }
+}
+
 }  // namespace
 }  // namespace shoal

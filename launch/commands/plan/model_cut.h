@@ -14,7 +14,7 @@ namespace shoal {
 
 // Errors: kUsage, for a model that has fewer blocks than stages.
 [[nodiscard]] inline Result<std::vector<CutStage>> cut_of(const Config& config) {
-  const auto stages = partition(config.model, config.pipeline.stages);
+  const auto stages = partition(config);
   if (!stages) return stages.failure();
   std::vector<CutStage> cut;
   for (const StagePlan& stage : *stages) {

@@ -40,7 +40,7 @@ double bits_of(WireFormat wire) {
 
 // The stage that has most to send.
 Result<Workload> workload_of(const Config& config, const MeasuredStep& step) {
-  const auto stages = partition(config.model, config.pipeline.stages);
+  const auto stages = partition(config);
   if (!stages) return stages.failure();
   const auto largest = std::ranges::max_element(*stages, {}, &StagePlan::parameter_count);
   Workload work;

@@ -211,7 +211,7 @@ SaveShard shard_of(const StagePlan& plan, const ImportedWeights& weights, const 
 // The checkpoint after 0 steps, cut as the run will be; its weights' SHA-256.
 Result<std::string> write_checkpoint(CheckpointWriterSettings settings, const Config& config, RunId id,
                                      const ImportedWeights& weights) {
-  const auto plans = partition(config.model, config.pipeline.stages);
+  const auto plans = partition(config);
   if (!plans) return plans.failure();
   CheckpointWriter writer(std::move(settings));
   std::string digest;

@@ -31,7 +31,7 @@ namespace shoal {
 
 Status check_states_can_travel(const Config& config) {
   constexpr std::uint64_t kNamesAndShapes = std::uint64_t{1} << 20U;  // beside the values
-  const auto stages = partition(config.model, config.pipeline.stages);
+  const auto stages = partition(config);
   if (!stages) return stages.failure();
   for (std::size_t stage = 0; stage < stages->size(); ++stage) {
     const std::uint64_t bytes = state_bytes((*stages)[stage], config);

@@ -91,6 +91,12 @@ std::string speed_text(const RunPlan& plan) {
   }
   const StepTime& time = *plan.time;
   std::string text =
+std::string list_words(const std::vector<int>& layers) {
+  std::string text;
+  for (const int count : layers) text += compose(text.empty() ? "[" : ",", count);
+  return text + "]";
+}
+
       compose("\ntokens per second: ", std::setprecision(4), *plan.tokens_per_s, "; a step takes ", time.total_s,
               " s: ", time.compute_s, " s in stage ", time.slowest_stage, ", the slowest, ", time.fill_s,
               " s to fill and empty the others, the rest to sum and commit\n");
@@ -105,6 +111,12 @@ std::string speed_text(const RunPlan& plan) {
   return text;
 }
 
+  if (plan.better_cut) {
+    const double percent = 100 * (plan.better_cut->tokens_per_s / *plan.tokens_per_s - 1);
+    text += compose("with --set pipeline.cut=", list_words(plan.better_cut->layers),
+                    ", layers by the machines' speeds: ", std::setprecision(4), plan.better_cut->tokens_per_s,
+                    " tokens/s, ", std::showpos, std::setprecision(3), percent, " %\n");
+  }
 std::string fit_text(const RunPlan& plan) {
   if (plan.fits) return "";
   if (plan.would_fit.empty()) return "\nIt does not fit, and no number of stages or credits alone makes it fit.\n";
@@ -173,3 +185,7 @@ std::string json_of(const RunPlan& plan) {
 }
 
 }  // namespace shoal
+  json["better_cut"] = nullptr;
+  if (plan.better_cut) {
+    json["better_cut"] = {{"layers", plan.better_cut->layers}, {"tokens_per_s", plan.better_cut->tokens_per_s}};
+  }

@@ -5,6 +5,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/cluster/balance/assignment.h"
+#include "runtime/plan/resources/cut_proposal.h"
 
 namespace shoal {
 namespace {
@@ -153,6 +154,49 @@ std::vector<OneMore> one_more_of_each(const PlanOrder& order, const RunPlan& pla
 }
 
 bool would_fit(PlanOrder order, const std::function<void(Config&)>& change) {
+// Each layer as a stage of its own.
+std::vector<double> layer_costs(const PlanOrder& order) {
+  Config config = order.config;
+  config.pipeline.stages = config.model.layers;
+  config.pipeline.cut = Cut::kEven;
+  std::vector<double> costs;
+  if (const auto cut = order.cut(config)) {
+    for (const CutStage& layer : *cut) costs.push_back(layer.cost);
+  }
+  return costs;
+}
+
+// Machines of equal speed have the best cut by cost already; so do paced ones, for which all stages are alike. Another
+// cut may bring other machines to a stage, which then want another cut: a few turns settle that.
+std::optional<ProposedCut> better_cut(const PlanOrder& order, const RunPlan& plan) {
+  constexpr int kTurns = 4;
+  constexpr double kNoticeable = 1.02;
+  const auto speed = [](const MachineKind& kind) { return kind.multiply_adds_s.value_or(0); };
+  const bool are_equal = std::ranges::all_of(
+      order.kinds, [&](const MachineKind& kind) { return speed(kind) == speed(order.kinds.front()); });
+  const auto costs = layer_costs(order);
+  if (are_equal || plan.stages.size() < 2 || costs.empty()) return std::nullopt;
+  std::optional<ProposedCut> best;
+  PlanOrder other = order;
+  other.config.pipeline.cut = Cut::kListed;
+  RunPlan now = plan;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    std::vector<double> speeds;
+    for (const PlannedStage& stage : now.stages) {
+      speeds.push_back(0);
+      for (const MachineKind& machine : stage.machines) speeds.back() += speed(machine);
+    }
+    other.config.pipeline.cut_listed = cut_for(costs, speeds);
+    const auto next = plan_alone(other);
+    if (!next) break;
+    const double least = best ? best->tokens_per_s : kNoticeable * *plan.tokens_per_s;
+    const bool may_be = next->fits || !plan.fits;
+    if (may_be && *next->tokens_per_s > least) best = {other.config.pipeline.cut_listed, *next->tokens_per_s};
+    now = *next;
+  }
+  return best;
+}
+
   change(order.config);
   const auto plan = plan_alone(order);
   return plan && plan->fits;
@@ -176,7 +220,11 @@ std::vector<std::string> what_would_fit(const PlanOrder& order) {
     break;
   }
   for (int stages = order.config.pipeline.stages + 1; stages <= order.config.model.layers; ++stages) {
-    if (!would_fit(order, [stages](Config& config) { config.pipeline.stages = stages; })) continue;
+    const auto cut_again = [stages](Config& config) {
+      config.pipeline.stages = stages;
+      if (config.pipeline.cut == Cut::kListed) config.pipeline.cut = Cut::kAuto;
+    };
+    if (!would_fit(order, cut_again)) continue;
     out.push_back(compose("pipeline.stages=", stages));
     break;
   }
@@ -189,7 +237,10 @@ Result<RunPlan> plan_run(const PlanOrder& order) {
   if (const auto checked = check_kinds(order.kinds); !checked) return checked.failure();
   auto plan = plan_alone(order);
   if (!plan) return plan;
-  if (plan->time) plan->one_more = one_more_of_each(order, *plan);
+  if (plan->time) {
+    plan->one_more = one_more_of_each(order, *plan);
+    plan->better_cut = better_cut(order, *plan);
+  }
   if (!plan->fits) plan->would_fit = what_would_fit(order);
   return plan;
 }

@@ -42,6 +42,12 @@ struct OneMore {
 };
 
 struct RunPlan {
+// Another cut, for machines that are unequal.
+struct ProposedCut {
+  std::vector<int> layers;  // of each stage: pipeline.cut
+  double tokens_per_s = 0;
+};
+
   Config config;
   std::vector<PlannedStage> stages;
   StepTraffic traffic;
@@ -49,7 +55,8 @@ struct RunPlan {
   std::optional<double> tokens_per_s;
   std::optional<double> price_per_billion_tokens;
   std::vector<OneMore> one_more;
-  std::vector<std::string> would_fit;  // settings with which every stage fits; empty: it fits, or nothing was found
+  std::optional<ProposedCut> better_cut;  // only one that is noticeably faster, and fits where this one does
+  std::vector<std::string> would_fit;     // settings with which every stage fits; empty: it fits, or nothing was found
   bool fits = true;
 };
 

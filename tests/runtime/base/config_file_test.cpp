@@ -268,6 +268,36 @@ TEST(ConfigFile, TheLimitsOfASwarmAreReadAndHaveBounds) {
   EXPECT_THAT(refusal("[swarm]\nrestart_budgets = 4\n"), HasSubstr("restart_budget"));
 }
 
+TEST(ConfigFile, TheCutIsAWordOrTheLayersOfEachStage) {
+  EXPECT_EQ(parse_config("", "run.toml")->pipeline.cut, Cut::kAuto);
+  EXPECT_EQ(parse_config("[pipeline]\ncut = \"even\"\n", "run.toml")->pipeline.cut, Cut::kEven);
+  const auto listed = parse_config("[model]\nlayers = 6\n[pipeline]\nstages = 3\ncut = [3, 2, 1]\n", "run.toml");
+  ASSERT_TRUE(listed.ok()) << listed.failure().message;
+  EXPECT_EQ(listed->pipeline.cut, Cut::kListed);
+  EXPECT_THAT(listed->pipeline.cut_listed, ElementsAre(3, 2, 1));
+  EXPECT_THAT(write_config(*listed), HasSubstr("\ncut = [3, 2, 1]\n"));
+  const auto set = load_config({{}, {}, {"pipeline.cut=[1, 3]"}});
+  ASSERT_TRUE(set.ok()) << set.failure().message;
+  EXPECT_THAT(set->pipeline.cut_listed, ElementsAre(1, 3));
+  const auto word = load_config({{}, {}, {"pipeline.cut=[1,3]", "pipeline.cut=auto"}});
+  ASSERT_TRUE(word.ok()) << "the last of equals wins";
+  EXPECT_THAT(word->pipeline.cut_listed, IsEmpty());
+  EXPECT_THAT(resume_conflicts(*set, *word), ElementsAre("pipeline.cut"));
+}
+
+TEST(ConfigFile, ACutThatDoesNotFitIsRefusedWithItsPlace) {
+  EXPECT_THAT(refusal("[pipeline]\n\ncut = [1, 1, 2]\n"),
+              AllOf(HasSubstr("pipeline.cut = [1, 1, 2] (run.toml:3)"), HasSubstr("pipeline.stages = 2 (default)"),
+                    HasSubstr("expected 2 numbers, got 3")));
+  EXPECT_THAT(refusal("[pipeline]\ncut = [1, 1]\n"),
+              AllOf(HasSubstr("run.toml:2"), HasSubstr("model.layers = 4"), HasSubstr("2 layers in all")));
+  for (const std::string bad : {"[0, 4]", "[]", "[1.5, 2.5]", "[\"a\"]", "3", "\"evn\"", "true"}) {
+    EXPECT_THAT(refusal("[pipeline]\ncut = " + bad + "\n"), AllOf(HasSubstr("run.toml:2"), HasSubstr("expected")));
+  }
+  EXPECT_THAT(refusal("[pipeline]\ncut = \"evn\"\n"), HasSubstr("did you mean 'even'")) << "as other words";
+  EXPECT_THAT(set_refusal("pipeline.cut=[2,x]"), HasSubstr("or a list of integers"));
+}
+
 // Any key that this version has, set to another valid value.
 KeyValue another_value(const ConfigKey& key, std::mt19937_64& random) {
   const auto number = [&] {
@@ -280,6 +310,9 @@ KeyValue another_value(const ConfigKey& key, std::mt19937_64& random) {
       return std::uniform_int_distribution<std::int64_t>(static_cast<std::int64_t>(key.range.least), 1000)(random);
     case KeyType::kReal: return number();
     case KeyType::kRealPair: return std::vector<double>{number(), number()};
+    case KeyType::kChoiceOrList:
+      if (random() % 2 == 0) return std::vector<std::int64_t>{1, static_cast<std::int64_t>(1 + random() % 100)};
+      [[fallthrough]];
     case KeyType::kChoice: return key.choices[random() % key.choices.size()];
     case KeyType::kText: break;
   }
@@ -308,6 +341,10 @@ void make_agree(ModelConfig& model) {
 void make_agree(Config& config) {
   make_agree(config.model);
   config.pipeline.stages = std::min(config.pipeline.stages, config.model.layers);
+  if (config.pipeline.cut == Cut::kListed) {
+    config.pipeline.cut_listed.assign(static_cast<std::size_t>(config.pipeline.stages), 1);
+    config.pipeline.cut_listed.back() += config.model.layers - config.pipeline.stages;
+  }
   config.batch.sequences = 5 * config.batch.microbatch;
   config.swarm.dead_after_ms = 2 * config.swarm.heartbeat_ms;
   config.pipeline.replicas_max = std::max(config.pipeline.replicas_max, config.pipeline.replicas);

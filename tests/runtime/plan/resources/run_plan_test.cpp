@@ -209,3 +209,32 @@ TEST(MachineKinds, AreReadAndRefused) {
 
 }  // namespace
 }  // namespace shoal
+TEST(RunPlan, FollowsTheCutOfTheConfiguration) {
+  Config config = layout(256, 8, 2, 1);
+  config.pipeline.cut = Cut::kListed;
+  config.pipeline.cut_listed = {6, 2};
+  const auto plan = planned(order_of(config));
+  EXPECT_EQ(plan.stages[0].cut.layer_count, 6);
+  EXPECT_EQ(plan.stages[1].cut.layer_count, 2);
+  EXPECT_GT(total_bytes(plan.stages[0].memory), total_bytes(plan.stages[1].memory));
+}
+
+TEST(RunPlan, ProposesLayersByTheSpeedOfUnequalMachines) {
+  Config config = layout(256, 12, 2, 1);
+  const PlanOrder order = order_of(config, {kind_of("fast=300x1"), kind_of("slow=100x1")});
+  const auto plan = planned(order);
+  ASSERT_TRUE(plan.better_cut);
+  ASSERT_EQ(plan.better_cut->layers.size(), 2U);
+  EXPECT_EQ(plan.better_cut->layers[0] + plan.better_cut->layers[1], 12);
+  PlanOrder with = order;
+  with.config.pipeline.cut = Cut::kListed;
+  with.config.pipeline.cut_listed = plan.better_cut->layers;
+  EXPECT_EQ(planned(with).tokens_per_s, plan.better_cut->tokens_per_s) << "what it says is what it plans";
+  EXPECT_GT(plan.better_cut->tokens_per_s, 1.4 * *plan.tokens_per_s);
+  EXPECT_FALSE(planned(with).better_cut) << "there is no better one";
+  EXPECT_THAT(text_of(plan), HasSubstr("--set pipeline.cut=["));
+  EXPECT_EQ(nlohmann::json::parse(json_of(plan))["better_cut"]["layers"].size(), 2U);
+  EXPECT_FALSE(planned(order_of(config, {kind_of("a=100x2")})).better_cut) << "equal machines";
+  EXPECT_FALSE(planned(order_of(config, {kind_of("a=10msx1"), kind_of("b=30msx1")})).better_cut) << "paced ones";
+}
+
