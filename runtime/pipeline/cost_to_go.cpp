@@ -168,11 +168,9 @@ std::optional<std::vector<Incarnation>> CostToGoPlanner::plan(const PlanRequest&
 std::optional<CostToGoPlanner::Choice> CostToGoPlanner::choose(const PlanRequest& request, std::size_t stage,
                                                                Instant now) {
   if (const auto holder = holder_of(request, stage)) return Choice{*holder, "holds it already"};
-  if ((*request.members)[stage].size() == 1 && stage > 0) return Choice{(*request.members)[stage].front(), "alone"};
-  if (stage == 0) return choose_first(request, now);
-  const auto replica = cheapest(stage, *request.members, now);
-  if (!replica) return std::nullopt;
-  return Choice{*replica, "done soonest"};
+  if ((*request.members)[stage].size() > 1 || stage == 0) return choose_with_credit(request, stage, now);
+  const Incarnation alone = (*request.members)[stage].front();
+  return request.without_credit->contains(alone) ? std::nullopt : std::optional(Choice{alone, "alone"});
 }
 
 bool CostToGoPlanner::are_all_banned(const std::vector<Incarnation>& replicas, Instant now) const {
@@ -187,11 +185,13 @@ std::optional<Incarnation> CostToGoPlanner::cheapest(std::size_t stage, const Me
   return std::nullopt;
 }
 
-std::optional<CostToGoPlanner::Choice> CostToGoPlanner::choose_first(const PlanRequest& request, Instant now) {
-  StageCosts& costs = stages_.front();
-  const auto& replicas = request.members->front();
+std::optional<CostToGoPlanner::Choice> CostToGoPlanner::choose_with_credit(const PlanRequest& request,
+                                                                           std::size_t stage, Instant now) {
+  StageCosts& costs = stages_[stage];
+  const auto& replicas = (*request.members)[stage];
   const bool ignores_bans = bans_.is_empty() || are_all_banned(replicas, now);
-  if (costs.with_credit().empty() && request.without_credit->size() < replicas.size()) costs.open_all();
+  const auto has_credit = [&](Incarnation replica) { return !request.without_credit->contains(replica); };
+  if (costs.with_credit().empty() && std::ranges::any_of(replicas, has_credit)) costs.open_all();
   std::optional<Incarnation> free;
   for (auto next = costs.with_credit().begin(); next != costs.with_credit().end() && !free;) {
     const Incarnation replica = next->second;
@@ -203,7 +203,7 @@ std::optional<CostToGoPlanner::Choice> CostToGoPlanner::choose_first(const PlanR
     }
   }
   if (!free) return std::nullopt;
-  const auto best = cheapest(0, *request.members, now);
+  const auto best = cheapest(stage, *request.members, now);
   if (!best || *best == *free || costs.cost_ms(*free) <= costs.cost_ms(*best)) return Choice{*free, "done soonest"};
   const double finished = costs.others_finish(costs.cost_ms(*free), *free);
   if (finished >= static_cast<double>(request.waiting)) return std::nullopt;
@@ -231,9 +231,9 @@ void CostToGoPlanner::take_back(MicrobatchId microbatch) {
   in_flight_.erase(found);
 }
 
-void CostToGoPlanner::answered(MicrobatchId microbatch, Incarnation first) {
+void CostToGoPlanner::answered(MicrobatchId microbatch, const std::vector<Incarnation>& path) {
   take_back(microbatch);
-  if (!stages_.empty()) stages_.front().open(first);
+  for (std::size_t stage = 0; stage < std::min(path.size(), stages_.size()); ++stage) stages_[stage].open(path[stage]);
 }
 
 void CostToGoPlanner::begin_work() {

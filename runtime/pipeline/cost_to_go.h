@@ -4,7 +4,7 @@
 // answered, and for this one. A path's cost is the sum over its stages, so each stage takes its cheapest replica by
 // itself. Times are moving averages of the trails that come back; a newcomer counts as its stage's mean.
 //
-// The tail of a step: if the cheapest replica of stage 0 has no credit and another one has, that one gets a microbatch
+// The tail of a step: if the cheapest replica of a stage has no credit and another one has, that one gets a microbatch
 // only when the others could not finish all that wait by the time at which it would be done; else the microbatch waits.
 // So a slow replica takes no last microbatch that others would finish sooner.
 //
@@ -81,7 +81,7 @@ class CostToGoPlanner final : public PathPlanner {
   std::optional<std::vector<Incarnation>> plan(const PlanRequest& request, Instant now) override;
   void learn(const std::vector<Hop>& trail) override;
   void failed(Incarnation replica, Instant now) override { bans_.add(replica, now); }
-  void answered(MicrobatchId microbatch, Incarnation first) override;
+  void answered(MicrobatchId microbatch, const std::vector<Incarnation>& path) override;
   void begin_work() override;
   [[nodiscard]] std::string_view reason(std::size_t stage) const override {
     return stage < reasons_.size() ? reasons_[stage] : std::string_view{};
@@ -94,7 +94,7 @@ class CostToGoPlanner final : public PathPlanner {
   };
 
   [[nodiscard]] std::optional<Choice> choose(const PlanRequest& request, std::size_t stage, Instant now);
-  [[nodiscard]] std::optional<Choice> choose_first(const PlanRequest& request, Instant now);
+  [[nodiscard]] std::optional<Choice> choose_with_credit(const PlanRequest& request, std::size_t stage, Instant now);
   [[nodiscard]] std::optional<Incarnation> cheapest(std::size_t stage, const Members& members, Instant now) const;
   [[nodiscard]] bool are_all_banned(const std::vector<Incarnation>& replicas, Instant now) const;
   void take_back(MicrobatchId microbatch);

@@ -75,7 +75,7 @@ bool DataLoaderCore::leave_out_quarantined() {
     Item& item = work_->items[microbatch.value];
     if (item.progress == Progress::kLeftOut) continue;
     if (item.progress != Progress::kAnswered) ++work_->answered;
-    if (item.progress == Progress::kInFlight) planner_->answered(microbatch, item.path.front());
+    if (item.progress == Progress::kInFlight) planner_->answered(microbatch, item.path);
     item.progress = Progress::kLeftOut;
     has_changed = true;
   }
@@ -165,12 +165,19 @@ std::vector<Letter> DataLoaderCore::tick(Instant now) {
   return out;
 }
 
-std::map<Incarnation, std::uint32_t> DataLoaderCore::in_flight_by_first_hop() const {
-  std::map<Incarnation, std::uint32_t> in_flight;
-  for (const Item& item : work_->items) {
-    if (item.progress == Progress::kInFlight) ++in_flight[item.path.front()];
+void DataLoaderCore::CreditBook::take(const std::vector<Incarnation>& path, std::uint32_t credits) {
+  ++microbatches;
+  for (const Incarnation hop : path) {
+    if (++in_flight[hop] >= credits) without_credit.insert(hop);
   }
-  return in_flight;
+}
+
+DataLoaderCore::CreditBook DataLoaderCore::credits_now() const {
+  CreditBook credits;
+  for (const Item& item : work_->items) {
+    if (item.progress == Progress::kInFlight) credits.take(item.path, config_.credits);
+  }
+  return credits;
 }
 
 Members DataLoaderCore::candidates() const {
@@ -189,36 +196,28 @@ std::vector<Letter> DataLoaderCore::dispatch(Instant now) {
   if (!work_ || data_.lasts(now)) return out;
   const Members members = candidates();
   if (!serves_every_stage(members)) return out;
-  auto in_flight = in_flight_by_first_hop();
+  CreditBook credits = credits_now();
   for (std::size_t i = 0; i < work_->items.size(); ++i) {
     Item& item = work_->items[i];
     const MicrobatchId microbatch{static_cast<std::uint32_t>(i)};
-    if (item.progress != Progress::kWaiting || !plan(item, microbatch, members, in_flight, now)) continue;
+    if (item.progress != Progress::kWaiting || !plan(item, microbatch, members, credits, now)) continue;
     append(out, send(item, microbatch, now));
     if (item.progress != Progress::kInFlight) break;
-    ++in_flight[item.path.front()];
+    credits.take(item.path, config_.credits);
   }
   return out;
 }
 
 // Plans a path. A stage with a known holder keeps it, so that a restart makes no duplicates; else the planner chooses.
-bool DataLoaderCore::plan(Item& item, MicrobatchId microbatch, const Members& members,
-                          const std::map<Incarnation, std::uint32_t>& in_flight, Instant now) {
-  std::set<Incarnation> without_credit;
-  std::size_t in_flight_count = 0;
-  for (const auto& [replica, count] : in_flight) {
-    if (count >= config_.credits) without_credit.insert(replica);
-    in_flight_count += count;
-  }
+bool DataLoaderCore::plan(Item& item, MicrobatchId microbatch, const Members& members, const CreditBook& credits,
+                          Instant now) {
   const auto held = held_.find(microbatch);
   const bool is_held = work_->purpose == Purpose::kTrain && held != held_.end();
-  if (is_held) {
-    const auto first = held->second.find(StageId{0});
-    if (first != held->second.end() && without_credit.contains(first->second)) return false;
-  }
+  const auto has_no_credit = [&](const auto& holder) { return credits.without_credit.contains(holder.second); };
+  if (is_held && std::ranges::any_of(held->second, has_no_credit)) return false;
   const auto* holders = is_held ? &held->second : nullptr;
-  const std::size_t waiting = work_->items.size() - work_->answered - in_flight_count;
-  auto path = planner_->plan({microbatch, work_->purpose, &members, &without_credit, holders, waiting}, now);
+  const std::size_t waiting = work_->items.size() - work_->answered - credits.microbatches;
+  auto path = planner_->plan({microbatch, work_->purpose, &members, &credits.without_credit, holders, waiting}, now);
   if (!path) return false;
   item.path = std::move(*path);
   item.reasons.clear();
@@ -283,7 +282,7 @@ std::vector<Letter> DataLoaderCore::answered(const Backward& backward, Instant n
   Item& item = work_->items[backward.cause.microbatch.value];
   if (item.progress != Progress::kInFlight) return {};
   learn(item, backward, now);
-  planner_->answered(backward.cause.microbatch, item.path.front());
+  planner_->answered(backward.cause.microbatch, item.path);
   item.progress = Progress::kAnswered;
   item.loss_sum = backward.loss_sum;
   item.token_count = backward.token_count;

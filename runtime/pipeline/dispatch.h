@@ -9,9 +9,11 @@
 // AllAnswered and Missing are hints; manifests are the proof. What is quarantined is not sent, and not waited for: the
 // step is the sum over the others, its mean that sum divided by the tokens of the others.
 //
-// Bounded (S-6): at most `credits` microbatches in flight per replica of stage 0; one work list (a step or an
-// evaluation) at a time. No training microbatch leaves while an evaluation is unanswered and not given up (P-6a). Pure:
-// time comes in, letters go out; the router keeps, repeats and re-routes what was sent (request_table.h).
+// Bounded (S-6): at most `credits` microbatches in flight per replica, of each stage: who is slow holds no more, slows
+// those that wait for it, and leaves the credits of all others to them. (Whoever takes over from a removed replica has
+// what that one had, too.) One work list (a step or an evaluation) at a time. No training microbatch leaves while an
+// evaluation is unanswered and not given up (P-6a). Pure: time comes in, letters go out; the router keeps, repeats and
+// re-routes what was sent (request_table.h).
 #pragma once
 
 #include <cstdint>
@@ -108,6 +110,13 @@ class DataLoaderCore {
     double loss_sum = 0;
     std::uint64_t token_count = 0;
   };
+  // What is in flight, and who has no credit left.
+  struct CreditBook {
+    std::map<Incarnation, std::uint32_t> in_flight{};
+    std::set<Incarnation> without_credit{};
+    std::size_t microbatches = 0;
+    void take(const std::vector<Incarnation>& path, std::uint32_t credits);
+  };
   // The microbatches of one step or of one evaluation.
   struct Work {
     Purpose purpose = Purpose::kTrain;
@@ -131,8 +140,8 @@ class DataLoaderCore {
   [[nodiscard]] std::vector<Letter> ask_new_group(const JournalEntry& entry) const;
   [[nodiscard]] Members candidates() const;
   [[nodiscard]] std::vector<Letter> dispatch(Instant now);
-  [[nodiscard]] bool plan(Item& item, MicrobatchId microbatch, const Members& members,
-                          const std::map<Incarnation, std::uint32_t>& in_flight, Instant now);
+  [[nodiscard]] bool plan(Item& item, MicrobatchId microbatch, const Members& members, const CreditBook& credits,
+                          Instant now);
   [[nodiscard]] Result<Sample> sample_of(MicrobatchId microbatch) const;
   [[nodiscard]] std::vector<Letter> send(Item& item, MicrobatchId microbatch, Instant now);
   template <class Value>
@@ -145,7 +154,7 @@ class DataLoaderCore {
   [[nodiscard]] std::vector<Letter> tell_how_far(Instant now);
   [[nodiscard]] EvaluationResult evaluation_result() const;
   [[nodiscard]] std::vector<Letter> finish_evaluation(Instant now);
-  [[nodiscard]] std::map<Incarnation, std::uint32_t> in_flight_by_first_hop() const;
+  [[nodiscard]] CreditBook credits_now() const;
   void learn(const Item& item, const Backward& backward, Instant now);
   void replica_removed(Incarnation replica, StageId stage);
   [[nodiscard]] bool leave_out_quarantined();

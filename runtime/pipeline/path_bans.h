@@ -45,7 +45,7 @@ class Bans {
   [[nodiscard]] std::vector<Incarnation> candidates(const PlanRequest& request, std::size_t stage, Instant now) const {
     std::vector<Incarnation> with_credit;
     for (const Incarnation replica : (*request.members)[stage]) {
-      if (stage > 0 || !request.without_credit->contains(replica)) with_credit.push_back(replica);
+      if (!request.without_credit->contains(replica)) with_credit.push_back(replica);
     }
     std::vector<Incarnation> allowed;
     for (const Incarnation replica : with_credit) {

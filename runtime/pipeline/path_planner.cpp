@@ -29,7 +29,8 @@ class StaticPlanner final : public PathPlanner {
       const auto& replicas = (*request.members)[stage];
       path.push_back(holder_of(request, stage).value_or(replicas[request.microbatch.value % replicas.size()]));
     }
-    if (request.without_credit->contains(path.front())) return std::nullopt;
+    const auto has_no_credit = [&](Incarnation replica) { return request.without_credit->contains(replica); };
+    if (std::ranges::any_of(path, has_no_credit)) return std::nullopt;
     return path;
   }
   void learn(const std::vector<Hop>& /*trail*/) override {}
@@ -153,7 +154,9 @@ class CheckedPlanner final : public PathPlanner {
   }
   void learn(const std::vector<Hop>& trail) override { policy_->learn(trail); }
   void failed(Incarnation replica, Instant now) override { policy_->failed(replica, now); }
-  void answered(MicrobatchId microbatch, Incarnation first) override { policy_->answered(microbatch, first); }
+  void answered(MicrobatchId microbatch, const std::vector<Incarnation>& path) override {
+    policy_->answered(microbatch, path);
+  }
   void begin_work() override { policy_->begin_work(); }
   [[nodiscard]] std::string_view reason(std::size_t stage) const override { return policy_->reason(stage); }
 

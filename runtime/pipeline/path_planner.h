@@ -41,7 +41,7 @@ struct PlanRequest {
   MicrobatchId microbatch;
   Purpose purpose = Purpose::kTrain;
   const Members* members = nullptr;                       // every stage has at least one (CHECKed)
-  const std::set<Incarnation>* without_credit = nullptr;  // replicas of stage 0 that hold all they may
+  const std::set<Incarnation>* without_credit = nullptr;  // replicas, of any stage, that hold all they may
   // Holders of it already, banned or not: it goes to them, and is their load. None: nobody.
   const std::map<StageId, Incarnation>* held = nullptr;
   std::size_t waiting = 1;  // microbatches that have not left yet, this one included
@@ -52,13 +52,13 @@ class PathPlanner {
   static constexpr Duration kBan = std::chrono::seconds(10);
 
   virtual ~PathPlanner() = default;
-  // One replica per stage; none when the policy's choice for stage 0 has no credit left.
+  // One replica per stage; none when the policy's choice for a stage has no credit left.
   [[nodiscard]] virtual std::optional<std::vector<Incarnation>> plan(const PlanRequest& request, Instant now) = 0;
   // Learns how long a training microbatch's hops took; last stage first, as in Backward.
   virtual void learn(const std::vector<Hop>& trail) = 0;
   virtual void failed(Incarnation replica, Instant now) = 0;
-  // A microbatch that it planned is answered, or left out. first: the replica of stage 0 whose credit is free again.
-  virtual void answered(MicrobatchId /*microbatch*/, Incarnation /*first*/) {}
+  // A microbatch that it planned is answered, or left out: the credits of its path are free again.
+  virtual void answered(MicrobatchId /*microbatch*/, const std::vector<Incarnation>& /*path*/) {}
   // Another step or evaluation begins: nothing is in flight.
   virtual void begin_work() {}
   // Says in a few words why the newest path takes its replica of that stage; nothing where the policy needs no reason.

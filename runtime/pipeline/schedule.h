@@ -1,5 +1,5 @@
 // Pipeline schedules are mailbox policies, not code paths (DESIGN.md §3): how many microbatches may be in flight per
-// replica of stage 0, whatever paths they take from there, is all that tells them apart for whoever sends.
+// replica is all that tells them apart for whoever sends.
 //
 // afab: every microbatch of the step at once. 1f1b: one per stage and one on the wire, so that a replica always has the
 // next one to begin with while an answer comes back.
@@ -14,7 +14,8 @@
 
 namespace shoal {
 
-// Microbatches in flight per replica of stage 0; pipeline.credits rules when it is set. At least 1, at most a step's.
+// Microbatches in flight per replica, of each stage; pipeline.credits rules when it is set. At least 1, at most a
+// step's.
 [[nodiscard]] inline std::uint32_t credits_per_first_replica(const Config& config) {
   const int microbatches = microbatches_per_step(config);
   int credits = config.pipeline.credits;

@@ -29,7 +29,7 @@ double microseconds_of_a_choice(Routing routing, std::size_t replicas) {
     std::vector<Hop> trail;
     for (const Incarnation replica : path) trail.push_back({replica, 0, pace_ms(replica), 1});
     planner->learn(trail);
-    planner->answered(microbatch, path.front());
+    planner->answered(microbatch, path);
     in_flight.pop_front();
   };
   const auto choices = static_cast<std::uint32_t>(4 * replicas);

@@ -50,6 +50,11 @@ std::uint64_t reduction_bytes(std::uint64_t accumulators, std::size_t replicas) 
   return 2 * accumulators + 2 * (2 * accumulators * (replicas - 1) / replicas);
 }
 
+std::uint64_t input_bytes(const Config& config, std::size_t stage) {
+  constexpr std::uint64_t kToken = 2 * sizeof(std::int32_t);  // an input and a target
+  return stage == 0 ? tokens_of_microbatch(config) * kToken : border_bytes(config);
+}
+
 std::uint64_t computing_bytes(const MemoryNeed& need) { return need.gradients + need.activations + need.letters; }
 
 }  // namespace
@@ -88,6 +93,21 @@ std::uint64_t held_microbatches(const Config& config, std::size_t stage) {
   const std::uint64_t credits = credits_per_first_replica(config);
   const std::uint64_t waiting = std::max<std::uint64_t>(credits, stage + 1) - stage;
   return std::min(waiting + std::max<std::uint64_t>(later, 1), microbatches);
+}
+
+CreditNeed credit_need(const Config& config, const std::vector<CutStage>& stages, std::size_t stage,
+                       std::size_t replicas) {
+  CreditNeed out;
+  out.microbatches = credits_per_first_replica(config);
+  out.input_bytes = out.microbatches * input_bytes(config, stage);
+  const std::uint64_t later = accumulations_that_may_wait(config.pipeline, StageId{static_cast<std::uint32_t>(stage)});
+  const bool is_last = stage + 1 == stages.size();  // it computes a microbatch's forward and backward at once
+  const std::uint64_t held = (is_last ? 1 : out.microbatches) + std::max<std::uint64_t>(later, is_last ? 0 : 1);
+  MemoryNeed need = memory_need(config, stages, stage, replicas);
+  need.activations = held_activations(config, stages[stage], held) + out.input_bytes;
+  need.allocator = std::max(computing_bytes(need), need.reduction) / kAllocatorDivisor;
+  out.total_bytes = total_bytes(need);
+  return out;
 }
 
 MemoryNeed memory_need(const Config& config, const std::vector<CutStage>& stages, std::size_t stage,

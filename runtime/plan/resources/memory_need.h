@@ -45,6 +45,16 @@ struct MemoryItem {
 // those that are answered and not accumulated yet.
 [[nodiscard]] std::uint64_t held_microbatches(const Config& config, std::size_t stage);
 
+// What a replica holds at most of microbatches that are not answered, and by that what the stage before may have sent
+// it: the data loader gives no more of them to it (P-14).
+struct CreditNeed {
+  std::uint64_t microbatches = 0;
+  std::uint64_t input_bytes = 0;  // of all of them, from the stage before; stage 0: tokens, from the data loader
+  std::uint64_t total_bytes = 0;  // of the replica, all of them held at once, as where a later stage is slow
+};
+[[nodiscard]] CreditNeed credit_need(const Config& config, const std::vector<CutStage>& stages, std::size_t stage,
+                                     std::size_t replicas);
+
 // stages: the whole cut; replicas: of that stage.
 [[nodiscard]] MemoryNeed memory_need(const Config& config, const std::vector<CutStage>& stages, std::size_t stage,
                                      std::size_t replicas);

@@ -66,6 +66,12 @@ std::string table_text(const RunPlan& plan) {
   }
   text += row("at most", stages, [](const PlannedStage& stage) { return size_words(total_bytes(stage.memory)); });
   text += "  a step computes (gradients, activations, letters) or reduces, never both\n";
+  text += row("credits", stages, [](const PlannedStage& stage) { return compose(stage.credits.microbatches); }) +
+          "  microbatches in flight at each replica, never more\n";
+  text += row("inputs", stages, [](const PlannedStage& stage) { return size_words(stage.credits.input_bytes); }) +
+          "  of those, from the stage before\n";
+  text += row("slow behind", stages, [](const PlannedStage& stage) { return size_words(stage.credits.total_bytes); }) +
+          "  bytes of each replica where a slow one makes it hold them all\n";
   text += row("fits", stages, [](const PlannedStage& stage) { return std::string(stage.fits ? "yes" : "no"); }) + "\n";
   return text;
 }
@@ -85,18 +91,18 @@ std::string traffic_text(const RunPlan& plan) {
   return text;
 }
 
-std::string speed_text(const RunPlan& plan) {
-  if (!plan.tokens_per_s) {
-    return "\ntokens per second: unknown; give --speed, --gflops or --run DIR\n";
-  }
-  const StepTime& time = *plan.time;
-  std::string text =
 std::string list_words(const std::vector<int>& layers) {
   std::string text;
   for (const int count : layers) text += compose(text.empty() ? "[" : ",", count);
   return text + "]";
 }
 
+std::string speed_text(const RunPlan& plan) {
+  if (!plan.tokens_per_s) {
+    return "\ntokens per second: unknown; give --speed, --gflops or --run DIR\n";
+  }
+  const StepTime& time = *plan.time;
+  std::string text =
       compose("\ntokens per second: ", std::setprecision(4), *plan.tokens_per_s, "; a step takes ", time.total_s,
               " s: ", time.compute_s, " s in stage ", time.slowest_stage, ", the slowest, ", time.fill_s,
               " s to fill and empty the others, the rest to sum and commit\n");
@@ -105,18 +111,18 @@ std::string list_words(const std::vector<int>& layers) {
     text += compose("one more ", more.kind, ", in stage ", more.stage, ": ", std::setprecision(4), more.tokens_per_s,
                     " tokens/s, ", std::showpos, std::setprecision(3), percent, " %\n");
   }
-  if (plan.price_per_billion_tokens) {
-    text += compose("price of a billion tokens: ", std::setprecision(4), *plan.price_per_billion_tokens, "\n");
-  }
-  return text;
-}
-
   if (plan.better_cut) {
     const double percent = 100 * (plan.better_cut->tokens_per_s / *plan.tokens_per_s - 1);
     text += compose("with --set pipeline.cut=", list_words(plan.better_cut->layers),
                     ", layers by the machines' speeds: ", std::setprecision(4), plan.better_cut->tokens_per_s,
                     " tokens/s, ", std::showpos, std::setprecision(3), percent, " %\n");
   }
+  if (plan.price_per_billion_tokens) {
+    text += compose("price of a billion tokens: ", std::setprecision(4), *plan.price_per_billion_tokens, "\n");
+  }
+  return text;
+}
+
 std::string fit_text(const RunPlan& plan) {
   if (plan.fits) return "";
   if (plan.would_fit.empty()) return "\nIt does not fit, and no number of stages or credits alone makes it fit.\n";
@@ -140,6 +146,9 @@ Json stage_json(const PlannedStage& stage) {
   for (const MachineKind& machine : stage.machines) json["machines"].push_back(machine.name);
   for (const MemoryItem& item : memory_items()) json["bytes"][std::string(item.name)] = stage.memory.*item.bytes;
   json["bytes"]["total"] = total_bytes(stage.memory);
+  json["credits"] = {{"microbatches", stage.credits.microbatches},
+                     {"input_bytes", stage.credits.input_bytes},
+                     {"total_bytes", stage.credits.total_bytes}};
   json["fits"] = stage.fits;
   return json;
 }
@@ -180,12 +189,12 @@ std::string json_of(const RunPlan& plan) {
   for (const OneMore& more : plan.one_more) {
     json["one_more"].push_back({{"kind", more.kind}, {"stage", more.stage}, {"tokens_per_s", more.tokens_per_s}});
   }
+  json["better_cut"] = nullptr;
+  if (plan.better_cut) {
+    json["better_cut"] = {{"layers", plan.better_cut->layers}, {"tokens_per_s", plan.better_cut->tokens_per_s}};
+  }
   json["price_per_billion_tokens"] = or_null(plan.price_per_billion_tokens);
   return json.dump() + "\n";
 }
 
 }  // namespace shoal
-  json["better_cut"] = nullptr;
-  if (plan.better_cut) {
-    json["better_cut"] = {{"layers", plan.better_cut->layers}, {"tokens_per_s", plan.better_cut->tokens_per_s}};
-  }

@@ -58,6 +58,7 @@ void take_memory(const PlanOrder& order, std::vector<PlannedStage>& stages) {
   for (std::size_t i = 0; i < stages.size(); ++i) {
     PlannedStage& stage = stages[i];
     stage.memory = memory_need(order.config, cuts, i, stage.replicas);
+    stage.credits = credit_need(order.config, cuts, i, stage.replicas);
     std::optional<std::uint64_t> least = stage.machines.empty() ? order.memory_bytes : std::nullopt;
     for (const MachineKind& machine : stage.machines) {
       const auto own = machine.memory_bytes ? machine.memory_bytes : order.memory_bytes;
@@ -112,7 +113,7 @@ Result<RunPlan> plan_alone(const PlanOrder& order) {
   RunPlan plan;
   plan.config = order.config;
   const auto replicas = static_cast<std::size_t>(order.config.pipeline.replicas);
-  for (const CutStage& stage : *cut) plan.stages.push_back({stage, {}, replicas, {}, true});
+  for (const CutStage& stage : *cut) plan.stages.push_back({stage, {}, replicas, {}, {}, true});
   if (const auto given = give_machines(order, plan.stages); !given) return given.failure();
   std::vector<std::size_t> counts;
   for (const PlannedStage& stage : plan.stages) counts.push_back(stage.replicas);
@@ -153,7 +154,6 @@ std::vector<OneMore> one_more_of_each(const PlanOrder& order, const RunPlan& pla
   return out;
 }
 
-bool would_fit(PlanOrder order, const std::function<void(Config&)>& change) {
 // Each layer as a stage of its own.
 std::vector<double> layer_costs(const PlanOrder& order) {
   Config config = order.config;
@@ -197,6 +197,7 @@ std::optional<ProposedCut> better_cut(const PlanOrder& order, const RunPlan& pla
   return best;
 }
 
+bool would_fit(PlanOrder order, const std::function<void(Config&)>& change) {
   change(order.config);
   const auto plan = plan_alone(order);
   return plan && plan->fits;

@@ -31,6 +31,7 @@ struct PlannedStage {
   std::vector<MachineKind> machines;  // those that serve it; without speeds, none
   std::size_t replicas = 0;
   MemoryNeed memory;
+  CreditNeed credits;
   bool fits = true;  // in the least memory of its machines, where that is known
 };
 
@@ -41,13 +42,13 @@ struct OneMore {
   std::size_t stage = 0;  // where it would serve
 };
 
-struct RunPlan {
 // Another cut, for machines that are unequal.
 struct ProposedCut {
   std::vector<int> layers;  // of each stage: pipeline.cut
   double tokens_per_s = 0;
 };
 
+struct RunPlan {
   Config config;
   std::vector<PlannedStage> stages;
   StepTraffic traffic;

@@ -52,7 +52,7 @@ class OneStage {
       --in_flight_[device];
       const auto compute_ms = static_cast<float>(devices_.pace_ms[device]);
       planner_.learn({Hop{replica(device + 1), 0, compute_ms, static_cast<float>(devices_.link_ms[device])}});
-      planner_.answered(MicrobatchId{microbatch}, replica(device + 1));
+      planner_.answered(MicrobatchId{microbatch}, {replica(device + 1)});
       dispatch(at_ms, microbatches);
     }
     return result_;
@@ -197,7 +197,7 @@ TEST(CostToGo, WaitsForNobodyWhenOnlyOneHasCreditAndMuchWaits) {
   without_credit = {replica(1)};
   EXPECT_EQ(plan(1, 99)->front(), replica(2));
   EXPECT_EQ(planner->reason(0), "others have more than enough");
-  planner->answered(MicrobatchId{1}, replica(2));
+  planner->answered(MicrobatchId{1}, {replica(2)});
   EXPECT_EQ(plan(2, 2), std::nullopt) << "the fast one finishes both before";
   without_credit = {replica(1), replica(2)};
   EXPECT_EQ(plan(2, 99), std::nullopt);
@@ -247,7 +247,7 @@ TEST(CostToGo, MembershipMayChangeAtAnyTime) {
     }
     if (random() % 2 == 0)
       planner->learn({Hop{path->back(), 1, 5, 1}, Hop{path->front(), 1, static_cast<float>(random() % 50), 1}});
-    if (random() % 2 == 0) planner->answered(MicrobatchId{i % 64}, path->front());
+    if (random() % 2 == 0) planner->answered(MicrobatchId{i % 64}, *path);
   }
 }
 

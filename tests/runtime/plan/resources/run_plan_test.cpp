@@ -87,6 +87,23 @@ TEST(RunPlan, MemoryIsThatOfWorkers) {
   expect_near(total_bytes(one_by_three.stages[0].memory), 817e6, 0.1);
 }
 
+TEST(RunPlan, StatesWhatCreditsLetAReplicaHold) {
+  Config config = layout(512, 8, 4, 1);
+  const auto plan = planned(order_of(config));
+  const std::uint64_t border = 4ULL * 128 * 512 * 4;  // one microbatch's activation, float32
+  for (std::size_t stage = 0; stage < 4; ++stage) {
+    const PlannedStage& one = plan.stages[stage];
+    EXPECT_EQ(one.credits.microbatches, 5U) << "one for each stage, and one on the wire";
+    EXPECT_EQ(one.credits.input_bytes, 5 * (stage == 0 ? 4U * 128 * 8 : border));
+    EXPECT_GE(one.credits.total_bytes, total_bytes(one.memory));
+  }
+  config.pipeline.credits = 2;
+  const auto fewer = planned(order_of(config));
+  EXPECT_EQ(fewer.stages[2].credits.input_bytes, 2 * border);
+  EXPECT_LT(fewer.stages[2].credits.total_bytes, plan.stages[2].credits.total_bytes);
+  EXPECT_EQ(nlohmann::json::parse(json_of(fewer))["stages"][2]["credits"]["input_bytes"], 2 * border);
+}
+
 TEST(RunPlan, RecomputingAndFewerCreditsTakeLessMemory) {
   Config config = layout(512, 8, 2, 1);
   const auto usual = total_bytes(planned(order_of(config)).stages[0].memory);
@@ -207,8 +224,6 @@ TEST(MachineKinds, AreReadAndRefused) {
   for (const char* text : {"", "G", "1X", "1GG", "-1", "1 G", "1e40"}) EXPECT_FALSE(bytes_of_text(text).ok()) << text;
 }
 
-}  // namespace
-}  // namespace shoal
 TEST(RunPlan, FollowsTheCutOfTheConfiguration) {
   Config config = layout(256, 8, 2, 1);
   config.pipeline.cut = Cut::kListed;
@@ -238,3 +253,5 @@ TEST(RunPlan, ProposesLayersByTheSpeedOfUnequalMachines) {
   EXPECT_FALSE(planned(order_of(config, {kind_of("a=10msx1"), kind_of("b=30msx1")})).better_cut) << "paced ones";
 }
 
+}  // namespace
+}  // namespace shoal
