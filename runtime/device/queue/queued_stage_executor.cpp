@@ -103,6 +103,8 @@ BackwardResult QueuedStageExecutor::backward(MicrobatchId microbatch, const Tens
   CHECK(gradient.sizes() == at::IntArrayRef({sizes.at(0), sizes.at(1), config_.model.width}),
         "the gradient has the shape of the activation");
   BackwardResult result = differentiate(gradient, *kept.tape, kept.work, when);
+  note_reading(kept.work.input);  // by the tape
+  half_done_.at(microbatch).read = read_now_;
   settle();
   return result;
 }
@@ -116,6 +118,7 @@ BackwardResult QueuedStageExecutor::forward_backward(const MicrobatchWork& work,
   BackwardResult result = differentiate(std::exchange(loss.dlogits_BTV, {}), tape, work, when);
   figures_.loss = on_its_way_to_host(loss.loss_sum);
   half_done_.at(work.microbatch).loss = figures_.loss;
+  half_done_.at(work.microbatch).read = read_now_;
   settle();
   if (answers_ == Answering::kAtOnce) result.loss_sum = read(std::exchange(figures_, {})).loss_sum;
   return result;
@@ -131,6 +134,7 @@ AccumulateResult QueuedStageExecutor::accumulate(MicrobatchId microbatch) {
   for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
     is_within.push_back(sums_->add(layout_.tensors[i], half.gradients.take(i), half.token_count));
   }
+  read_now_.insert(read_now_.end(), half.read.begin(), half.read.end());
   figures_.is_within = on_its_way_to_host(at::stack(is_within));
   figures_.loss_of_accumulated = half.loss;
   AccumulateResult result{half.token_count, std::nullopt};
@@ -232,7 +236,7 @@ std::vector<std::uint64_t> QueuedStageExecutor::restart_from_outer() {
 at::Tensor QueuedStageExecutor::on_device(const TensorBlob& blob) {
   if (const auto* queued = dynamic_cast<const QueuedTensor*>(blob.resident.get())) {
     queue_->follow(queued->mark());
-    read_now_.push_back(blob.resident);
+    note_reading(blob);
     return queued->values().to(queue_->device());
   }
   TensorBlob host = blob;
@@ -284,6 +288,10 @@ BackwardResult QueuedStageExecutor::differentiate(const at::Tensor& gradient, Ta
   const bool is_first = half_done_.emplace(work.microbatch, std::move(half)).second;
   CHECK(is_first, "a microbatch is accumulated before it is computed again");
   return result;
+}
+
+void QueuedStageExecutor::note_reading(const TensorBlob& blob) {
+  if (blob.resident) read_now_.push_back(blob.resident);
 }
 
 void QueuedStageExecutor::settle() {

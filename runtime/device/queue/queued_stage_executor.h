@@ -52,6 +52,7 @@ class QueuedStageExecutor final : public LateStageExecutor {
   std::vector<std::uint64_t> restart_from_outer() override;
 
  private:
+  using Residents = std::vector<std::shared_ptr<const ResidentTensor>>;
   struct Kept {  // a forward that waits for its backward; no tape where the forward will be computed again
     MicrobatchWork work;
     std::optional<Tape> tape;
@@ -59,7 +60,8 @@ class QueuedStageExecutor final : public LateStageExecutor {
   struct HalfDone {  // a backward that is not accumulated yet
     ParameterGradients gradients;
     std::uint64_t token_count = 0;
-    at::Tensor loss;  // on the host, once the device is past it; last stage only
+    at::Tensor loss;      // on the host, once the device is past it; last stage only
+    Residents read = {};  // of other stages: gradients of weights may be left for later, and are made of them
   };
   struct Figures {  // on the host, once the device is past them
     at::Tensor loss;
@@ -75,6 +77,8 @@ class QueuedStageExecutor final : public LateStageExecutor {
   [[nodiscard]] at::Tensor on_its_way_to_host(const at::Tensor& values) const;
   [[nodiscard]] BackwardResult differentiate(const at::Tensor& gradient, Tape& tape, const MicrobatchWork& work,
                                              WeightGradients when);
+  // The device reads a tensor of another stage.
+  void note_reading(const TensorBlob& blob);
   void settle();
   [[nodiscard]] LateFigures read(const Figures& figures) const;
   void release_held();
@@ -92,8 +96,8 @@ class QueuedStageExecutor final : public LateStageExecutor {
   std::map<MicrobatchId, Kept> kept_;
   std::map<MicrobatchId, HalfDone> half_done_;
   Figures figures_;
-  std::vector<std::shared_ptr<const ResidentTensor>> read_now_;  // by calls since the last ending
-  std::deque<std::pair<std::shared_ptr<const DeviceMark>, std::vector<std::shared_ptr<const ResidentTensor>>>> held_;
+  Residents read_now_;  // by calls since the last ending
+  std::deque<std::pair<std::shared_ptr<const DeviceMark>, Residents>> held_;
 };
 
 }  // namespace shoal

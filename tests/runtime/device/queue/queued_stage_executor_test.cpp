@@ -154,6 +154,35 @@ TEST(QueuedStage, HoldsWhatItsDeviceReadsUntilItIsPastIt) {
   EXPECT_TRUE(watched.expired());
 }
 
+// Gradients of weights that are left for later are made of the tensors that came from both neighbours.
+TEST(QueuedStage, HoldsWhatIsLeftForLater) {
+  const Config config = small_config(Reduction::kExact);
+  OnQueue first(config, 0, 3, Answering::kLater);
+  OnQueue middle(config, 1, 3, Answering::kLater);
+  const auto work = random_work(config, 0, 0);
+  TensorBlob activation = first.executor->forward(work);
+  TensorBlob gradient = first.executor->forward(random_work(config, 0, 1));  // of the right shape
+  const std::weak_ptr<const ResidentTensor> came = activation.resident;
+  const std::weak_ptr<const ResidentTensor> came_back = gradient.resident;
+  static_cast<void>(middle.executor->forward({work.step, work.microbatch, activation, work.targets}));
+  static_cast<void>(middle.executor->ending());
+  activation = {};
+  static_cast<void>(middle.executor->backward(work.microbatch, gradient, WeightGradients::kLater));
+  static_cast<void>(middle.executor->ending());
+  gradient = {};
+  middle.queue->reach_all();
+  static_cast<void>(middle.executor->ending());
+  EXPECT_FALSE(came.expired());
+  EXPECT_FALSE(came_back.expired());
+  static_cast<void>(middle.executor->accumulate(work.microbatch));
+  static_cast<void>(middle.executor->ending());
+  EXPECT_FALSE(came_back.expired());
+  middle.queue->reach_all();
+  static_cast<void>(middle.executor->ending());
+  EXPECT_TRUE(came.expired());
+  EXPECT_TRUE(came_back.expired());
+}
+
 TEST(QueuedStage, NamesTheTensorThatIsOutOfRangeWithTheJobsFigures) {
   const Config config = small_config(Reduction::kExact);
   OnQueue first(config, 0, 2, Answering::kLater);
