@@ -11,7 +11,7 @@
 namespace shoal {
 
 // Checked at hello. Raise it with any change of a schema that an older node cannot read.
-inline constexpr std::uint32_t kProtocolVersion = 9;
+inline constexpr std::uint32_t kProtocolVersion = 10;
 
 struct Cause {
   RunId run;
