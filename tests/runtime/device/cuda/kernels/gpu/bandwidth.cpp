@@ -1,16 +1,15 @@
-// Prints what each kernel reaches of the memory bandwidth of a GPU: bytes that it must read and write, over the time,
-// beside a copy of the device's own. `tests_gpu_bandwidth [MIB]`: MiB of the largest array (default 256). Exit status 2
-// without a device.
+// What each kernel reaches of the memory bandwidth of a GPU: bytes that it must read and write, over the time, beside a
+// copy of the device's own in the same run. A row each; a test fails below kBar of the copy. Skipped without a device.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <iomanip>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "runtime/device/cuda/kernels/accumulate.h"
 #include "runtime/device/cuda/kernels/block_digest.h"
@@ -25,10 +24,11 @@
 namespace shoal::gpu {
 namespace {
 
+constexpr std::size_t kCount = std::size_t{64} << 20U;  // elements: 256 MiB of float32, more than caches hold
+constexpr double kBar = 0.8;                            // of a copy's bandwidth
+
 void check(int error, const std::string& what) {
-  if (error == cudaSuccess) return;
-  std::cerr << what << ": " << cudaGetErrorString(static_cast<cudaError_t>(error)) << "\n";
-  std::exit(1);
+  ASSERT_EQ(error, cudaSuccess) << what << ": " << cudaGetErrorString(static_cast<cudaError_t>(error));
 }
 
 // Zeroed memory of the device.
@@ -71,93 +71,94 @@ double seconds_of(const std::function<int()>& run, const std::string& what) {
   return best / 1e3;
 }
 
-class Table {
- public:
-  explicit Table(std::size_t count) : count_(count) {
-    Array<float> from(count), to(count);
-    const auto copy = [&] { return cudaMemcpyAsync(to.at(), from.at(), count * 4, cudaMemcpyDeviceToDevice, nullptr); };
-    copy_ = static_cast<double>(count) * 8 / seconds_of(copy, "copy");
-    std::cout << "copy of the device: " << std::fixed << std::setprecision(0) << copy_ / 1e9 << " GB/s\n"
+// Bytes per second of a copy of the device's own, read and written.
+double copy_bandwidth() {
+  static const double kMeasured = [] {
+    Array<float> from(kCount), to(kCount);
+    const auto copy = [&] {
+      return cudaMemcpyAsync(to.at(), from.at(), kCount * 4, cudaMemcpyDeviceToDevice, nullptr);
+    };
+    const double bandwidth = static_cast<double>(kCount) * 8 / seconds_of(copy, "copy");
+    std::cout << "copy of the device: " << std::fixed << std::setprecision(0) << bandwidth / 1e9 << " GB/s\n"
               << "kernel                     ms    GB/s  of copy\n";
-  }
-  // bytes: read and written.
-  void add(const std::string& name, double bytes, const std::function<int()>& run) const {
-    const double seconds = seconds_of(run, name);
-    std::cout << std::left << std::setw(22) << name << std::right << std::setprecision(3) << std::setw(8)
-              << seconds * 1e3 << std::setprecision(0) << std::setw(8) << bytes / seconds / 1e9 << std::setprecision(2)
-              << std::setw(8) << bytes / seconds / copy_ << "\n";
-  }
-  [[nodiscard]] std::size_t count() const { return count_; }
-  [[nodiscard]] double elements() const { return static_cast<double>(count_); }
+    return bandwidth;
+  }();
+  return kMeasured;
+}
 
- private:
-  std::size_t count_;
-  double copy_ = 0;
+// bytes: read and written, of `elements` of them.
+void measure(const std::string& name, double bytes_per_element, std::size_t elements, const std::function<int()>& run) {
+  const double copy = copy_bandwidth();
+  const double seconds = seconds_of(run, name);
+  const double bandwidth = bytes_per_element * static_cast<double>(elements) / seconds;
+  std::cout << std::left << std::setw(22) << name << std::right << std::setprecision(3) << std::setw(8) << seconds * 1e3
+            << std::setprecision(0) << std::setw(8) << bandwidth / 1e9 << std::setprecision(2) << std::setw(8)
+            << bandwidth / copy << "\n";
+  EXPECT_GE(bandwidth / copy, kBar) << name;
+}
+
+class Bandwidth : public testing::Test {
+ protected:
+  void SetUp() override {
+    int devices = 0;
+    const cudaError_t error = cudaGetDeviceCount(&devices);
+    if (error != cudaSuccess || devices == 0) GTEST_SKIP() << "no device: " << cudaGetErrorString(error);
+  }
 };
 
-void measure_step(const Table& table) {
-  const std::size_t n = table.count();
+TEST_F(Bandwidth, OfTheStep) {
+  constexpr std::size_t n = kCount;
   Array<float> weights(n), m(n), v(n), gradient(n);
   Array<std::int64_t> sums(n);
   Array<Bf16> copy(n);
   Array<unsigned> is_bad(1);
-  table.add("find_beyond", table.elements() * 4,
-            [&] { return find_beyond(gradient.at(), n, 64, is_bad.at(), nullptr); });
-  table.add("accumulate_exact", table.elements() * 20, [&] {
+  measure("find_beyond", 4, n, [&] { return find_beyond(gradient.at(), n, 64, is_bad.at(), nullptr); });
+  measure("accumulate_exact", 20, n, [&] {
     return accumulate_exact(gradient.at(), n, {sums.at(), 43, is_bad.at()}, nullptr);
   });
-  table.add("mean_of_exact", table.elements() * 12, [&] {
-    return mean_of_exact({sums.at(), 43, 65536}, n, gradient.at(), nullptr);
-  });
-  table.add("adamw, bf16 copy", table.elements() * 30, [&] {
+  measure("mean_of_exact", 12, n, [&] { return mean_of_exact({sums.at(), 43, 65536}, n, gradient.at(), nullptr); });
+  measure("adamw, bf16 copy", 30, n, [&] {
     return apply_adamw({1, 1, 0.1F, 0.95F, 0.05F, 1e-3F, 1, 1e-8F},
                        {weights.at(), m.at(), v.at(), gradient.at(), copy.at()}, n, nullptr);
   });
-  table.add("nesterov", table.elements() * 20, [&] {
+  measure("nesterov", 20, n, [&] {
     return apply_nesterov({0.7F, 0.9F}, {weights.at(), m.at(), gradient.at()}, n, nullptr);
   });
   Array<double> blocks(norm_blocks(n)), norm(1);
-  table.add("squared_norm", table.elements() * 4,
-            [&] { return squared_norm(gradient.at(), n, blocks.at(), norm.at(), nullptr); });
+  measure("squared_norm", 4, n, [&] { return squared_norm(gradient.at(), n, blocks.at(), norm.at(), nullptr); });
   Array<std::uint64_t> digests(digest_blocks(n * 4));
-  table.add("block_values", table.elements() * 4,
-            [&] { return block_values(weights.at(), n * 4, digests.at(), nullptr); });
+  measure("block_values", 4, n, [&] { return block_values(weights.at(), n * 4, digests.at(), nullptr); });
 }
 
-void measure_codecs(const Table& table) {
-  const std::size_t n = table.count();
+TEST_F(Bandwidth, OfTheWireCodecs) {
+  constexpr std::size_t n = kCount;
   Array<float> values(n), scales(n / 256 + 1);
   Array<std::uint16_t> halves(n / 256 + 1);
   Array<std::uint8_t> codes(n);
   Array<std::uint32_t> largest(1);
-  table.add("encode_int8", table.elements() * 5, [&] {
+  measure("encode_int8", 5, n, [&] {
     return encode_int8(values.at(), n, {scales.at(), codes.at()}, largest.at(), nullptr);
   });
-  table.add("decode_int8", table.elements() * 5, [&] {
-    return decode_int8({scales.at(), codes.at()}, n, values.at(), nullptr);
-  });
-  table.add("encode_e3m0", table.elements() * 4.5, [&] {
+  measure("decode_int8", 5, n, [&] { return decode_int8({scales.at(), codes.at()}, n, values.at(), nullptr); });
+  measure("encode_e3m0", 4.5, n, [&] {
     return encode_e3m0(values.at(), n, {halves.at(), codes.at()}, largest.at(), nullptr);
   });
-  table.add("decode_e3m0", table.elements() * 4.5, [&] {
-    return decode_e3m0({halves.at(), codes.at()}, n, values.at(), nullptr);
-  });
+  measure("decode_e3m0", 4.5, n, [&] { return decode_e3m0({halves.at(), codes.at()}, n, values.at(), nullptr); });
 }
 
-void measure_layers(const Table& table) {
+TEST_F(Bandwidth, OfTheLayers) {
   constexpr std::size_t kWidth = 768, kVocabulary = 50257, kStride = 50304;
-  const std::size_t rows = table.count() / kWidth;
-  const double elements = static_cast<double>(rows * kWidth);
+  const std::size_t rows = kCount / kWidth;
   Array<float> x(rows * kWidth), branch(rows * kWidth), weight(kWidth), bias(kWidth), mean(rows), rstd(rows);
   Array<Bf16> y(rows * kWidth);
   const NormShape norm{NormRule::kLayer, rows, kWidth, 1e-5F};
-  table.add("residual_norm", elements * 14, [&] {
+  measure("residual_norm", 14, rows * kWidth, [&] {
     return residual_norm(
         norm, NormForward<Bf16>{x.at(), branch.at(), weight.at(), bias.at(), x.at(), y.at(), mean.at(), rstd.at()},
         nullptr);
   });
   Array<float> parts(norm_parts(norm)), dweight(kWidth), dbias(kWidth);
-  table.add("residual_norm_backward", elements * 20, [&] {
+  measure("residual_norm_backward", 20, rows * kWidth, [&] {
     return residual_norm_backward(norm,
                                   NormBackward<Bf16>{x.at(), mean.at(), rstd.at(), weight.at(), y.at(), branch.at(),
                                                      branch.at(), dweight.at(), dbias.at(), parts.at()},
@@ -165,58 +166,35 @@ void measure_layers(const Table& table) {
   });
   const GeluShape gelu{rows, kWidth};
   Array<Bf16> after(rows * kWidth);
-  table.add("gelu_forward", elements * 4, [&] {
+  measure("gelu_forward", 4, rows * kWidth, [&] {
     return gelu_forward(gelu, GeluForward<Bf16>{y.at(), bias.at(), after.at()}, nullptr);
   });
-  table.add("gelu_backward", elements * 6, [&] {
+  measure("gelu_backward", 6, rows * kWidth, [&] {
     return gelu_backward(gelu, GeluBackward<Bf16>{y.at(), bias.at(), after.at(), after.at(), dbias.at(), parts.at()},
                          nullptr);
   });
-  const std::size_t losses = std::max<std::size_t>(1, table.count() * 2 / kStride);
+  const std::size_t losses = std::max<std::size_t>(1, kCount * 2 / kStride);
   Array<Bf16> logits(losses * kStride);
   Array<std::int32_t> targets(losses);
   Array<float> loss(losses);
-  table.add("loss_and_gradient", static_cast<double>(losses * kStride) * 6, [&] {
+  measure("loss_and_gradient", 6, losses * kStride, [&] {
     return loss_and_gradient({losses, kVocabulary, kStride}, LossArrays<Bf16>{logits.at(), targets.at(), loss.at()},
                              nullptr);
   });
 }
 
-void measure_embedding(const Table& table) {
+TEST_F(Bandwidth, OfTheEmbedding) {
   constexpr std::size_t kWidth = 768;
-  const std::size_t rows = table.count() / kWidth;
+  const std::size_t rows = kCount / kWidth;
   std::vector<std::int32_t> tokens(rows);
   for (std::size_t i = 0; i < rows; ++i) tokens[i] = static_cast<std::int32_t>(i * i % 50257);
   const EmbeddingPlan plan = embedding_plan(tokens);
   Array<std::int32_t> touched(plan.rows), starts(plan.starts), positions(plan.positions);
   Array<float> gradient(rows * kWidth), sums(plan.rows.size() * kWidth);
   const EmbeddingRows arrays{touched.at(), starts.at(), positions.at(), plan.rows.size(), kWidth};
-  table.add("sum_rows", static_cast<double>((rows + plan.rows.size()) * kWidth) * 4,
-            [&] { return sum_rows(arrays, gradient.at(), sums.at(), nullptr); });
+  measure("sum_rows", 4, (rows + plan.rows.size()) * kWidth,
+          [&] { return sum_rows(arrays, gradient.at(), sums.at(), nullptr); });
 }
 
 }  // namespace
 }  // namespace shoal::gpu
-
-int main(int argc, char** argv) {
-  using namespace shoal::gpu;
-  int devices = 0;
-  const cudaError_t error = cudaGetDeviceCount(&devices);
-  if (error != cudaSuccess || devices == 0) {
-    std::cerr << "no device to measure: " << cudaGetErrorString(error) << "\n";
-    return 2;
-  }
-  const int mebibytes = argc > 1 ? std::atoi(argv[1]) : 256;
-  if (mebibytes < 1) {
-    std::cerr << "usage: tests_gpu_bandwidth [MIB]\n";
-    return 2;
-  }
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, 0), "the device");
-  std::cout << properties.name << "\n";
-  const Table table(static_cast<std::size_t>(mebibytes) << 18U);
-  measure_step(table);
-  measure_codecs(table);
-  measure_layers(table);
-  measure_embedding(table);
-}
