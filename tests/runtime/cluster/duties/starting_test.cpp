@@ -43,6 +43,8 @@ TEST_F(StartingDutyTest, SharedDevicesStartWithFewerWorkersWhenNoMoreCome) {
   watch(std::chrono::seconds(60));
   gather(1);
   EXPECT_TRUE(start().empty());
+  EXPECT_TRUE(
+      explain_waiting(truth, now).starts_with("waiting whether more nodes come, or 1 worker will serve all stages"));
   watch(truth.config.share_after - std::chrono::milliseconds(500));
   join("node2");
   EXPECT_TRUE(start().empty()) << "one more came";
@@ -51,6 +53,7 @@ TEST_F(StartingDutyTest, SharedDevicesStartWithFewerWorkersWhenNoMoreCome) {
   const auto orders = sent<SpawnStage>(answers);
   ASSERT_EQ(orders.size(), 4U);
   for (const PhaseBegins& begins : told<PhaseBegins>(answers)) truth.follow(begins, now);
+  EXPECT_EQ(explain_waiting(truth, now), "starting replicas: 0 of 4 are ready");
   Answers last;
   for (const SpawnStage& order : orders) last = ready(order);
   const auto added = entries<AddReplica>(last);
