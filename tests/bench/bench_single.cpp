@@ -1,4 +1,6 @@
-// bench_single SIZE [PAIRS]: the single run against the eager loop, step by step in turn, one thread, float32.
+// bench_single SIZE [PAIRS [bf16] [llama]]: the single run against the eager loop, step by step in turn, one thread,
+// float32. bf16: the single run in bf16 against itself in float32, and against the eager loop under autocast to bf16.
+// llama: the model is a llama instead of a GPT-2.
 //
 // SIZE: small (4 layers, 4 heads, width 128, context 64, 12 sequences per microbatch) or large (6, 6, 384, 256, 8).
 // Prints the medians and the ratio of times per pair with its 95 % interval (order statistics of the median), for fast
@@ -67,67 +69,97 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-void print_row(const std::string& name, const std::vector<Times>& eager, const std::vector<Times>& ours,
-               double Times::*clock) {
+// One of those that train in turn.
+struct Contender {
+  std::string name;
+  std::function<double()> step;  // its mean loss
+  std::vector<Times> times = {};
+  double loss = 0;
+};
+
+void print_row(const Contender& than, const Contender& ours, const char* clock_name, double Times::*clock) {
   std::vector<double> ratios;
-  std::vector<double> eager_ms;
+  std::vector<double> their_ms;
   std::vector<double> our_ms;
-  for (std::size_t i = 0; i < eager.size(); ++i) {
-    eager_ms.push_back(eager[i].*clock);
-    our_ms.push_back(ours[i].*clock);
-    ratios.push_back(eager_ms.back() / our_ms.back());
+  for (std::size_t i = 0; i < ours.times.size(); ++i) {
+    their_ms.push_back(than.times[i].*clock);
+    our_ms.push_back(ours.times[i].*clock);
+    ratios.push_back(their_ms.back() / our_ms.back());
   }
   std::sort(ratios.begin(), ratios.end());
   const auto count = static_cast<double>(ratios.size());
   const auto low = static_cast<std::size_t>(std::max(0.0, std::floor(count / 2 - 0.98 * std::sqrt(count))));
   const std::size_t high = ratios.size() - 1 - low;
-  std::printf("%-12s eager %9.2f ms   ours %9.2f ms   speed %.3f of eager  [%.3f, %.3f]\n", name.c_str(),
-              median(eager_ms), median(our_ms), median(ratios), ratios[low], ratios[high]);
+  std::printf("%-12s %-4s %9.2f ms   %-12s %9.2f ms   speed %.3f  [%.3f, %.3f]\n", ours.name.c_str(), clock_name,
+              median(our_ms), than.name.c_str(), median(their_ms), median(ratios), ratios[low], ratios[high]);
 }
 
-struct Contender {
-  Contender(Config config, Reduction reduction, const Tokens& tokens) {
+void print_rows(const Contender& than, const Contender& ours) {
+  print_row(than, ours, "wall", &Times::wall_ms);
+  print_row(than, ours, "cpu", &Times::cpu_ms);
+}
+
+struct SingleRun {
+  SingleRun(Config config, Reduction reduction, const Tokens& tokens) {
     config.sync.reduction = reduction;
     auto made = make_stage_executor({config, StageId{0}, 1, "cpu"});
     CHECK(made.ok(), "a cpu");
     executor = std::move(*made);
     trainer = std::make_unique<SingleTrainer>(config, *executor, tokens, clock);
   }
-  void step() { CHECK(!trainer->step()->skipped, "a step that trains"); }
+  double step() {
+    const auto outcome = trainer->step();
+    CHECK(!outcome->skipped, "a step that trains");
+    return outcome->loss;
+  }
   SteadyClock clock;
   std::unique_ptr<StageExecutor> executor;
   std::unique_ptr<SingleTrainer> trainer;
 };
 
-int run(const std::string& size, int pairs) {
-  const Config config = config_of(size);
+void train_in_turn(std::vector<Contender>& contenders, int pairs, int repeats) {
+  constexpr int kWarmUp = 2;
+  for (int pair = -kWarmUp; pair < pairs; ++pair) {
+    for (Contender& contender : contenders) {
+      const Times times = time_of([&] { contender.loss = contender.step(); }, repeats);
+      if (pair >= 0) contender.times.push_back(times);
+    }
+  }
+}
+
+struct Wish {
+  Precision precision = Precision::kFp32;
+  ModelKind kind = ModelKind::kGpt2;
+};
+
+int run(const std::string& size, int pairs, const Wish& wish) {
+  Config plain = config_of(size);
+  plain.model.kind = wish.kind;
+  Config config = plain;
+  config.model.precision = wish.precision;
   const auto path = std::filesystem::temp_directory_path() / ("shoal-bench-" + std::to_string(::getpid()));
   std::ofstream(path, std::ios::binary) << synthetic_text(400000);
   const auto tokens = Tokens::open(path, 0.1);
   CHECK(tokens.ok(), "the text can be read");
   std::filesystem::remove(path);
-  Contender fast(config, Reduction::kFast, **tokens);
-  Contender exact(config, Reduction::kExact, **tokens);
+  SingleRun fast(config, Reduction::kFast, **tokens);
+  SingleRun exact(config, Reduction::kExact, **tokens);
+  SingleRun fp32(plain, Reduction::kFast, **tokens);
   EagerLoop eager(config, **tokens);
-  const int repeats = size == "small" ? 4 : 1;
-  std::vector<Times> eager_times;
-  std::vector<Times> fast_times;
-  std::vector<Times> exact_times;
-  for (int pair = -2; pair < pairs; ++pair) {
-    const Times e = time_of([&] { eager.step(); }, repeats);
-    const Times f = time_of([&] { fast.step(); }, repeats);
-    const Times x = time_of([&] { exact.step(); }, repeats);
-    if (pair < 0) continue;  // warm up
-    eager_times.push_back(e);
-    fast_times.push_back(f);
-    exact_times.push_back(x);
-  }
-  std::printf("%s, %d microbatches, %d pairs; %s\n", size.c_str(), kMicrobatches, pairs,
-              kernel_fingerprint(config.run.threads).c_str());
-  print_row("fast wall", eager_times, fast_times, &Times::wall_ms);
-  print_row("fast cpu", eager_times, fast_times, &Times::cpu_ms);
-  print_row("exact wall", eager_times, exact_times, &Times::wall_ms);
-  print_row("exact cpu", eager_times, exact_times, &Times::cpu_ms);
+  const bool is_bf16 = wish.precision == Precision::kBf16;
+  std::vector<Contender> contenders = {{is_bf16 ? "autocast" : "eager", [&] { return eager.step(); }},
+                                       {is_bf16 ? "bf16 fast" : "fast", [&] { return fast.step(); }},
+                                       {is_bf16 ? "bf16 exact" : "exact", [&] { return exact.step(); }}};
+  if (is_bf16) contenders.push_back({"fp32 fast", [&] { return fp32.step(); }});
+  train_in_turn(contenders, pairs, size == "small" ? 4 : 1);
+  std::printf("%s%s, %d microbatches, %d pairs; %s\n", size.c_str(), wish.kind == ModelKind::kLlama ? " llama" : "",
+              kMicrobatches, pairs, kernel_fingerprint(config.run.threads).c_str());
+  std::printf("losses of the last step:");
+  for (const Contender& contender : contenders) std::printf(" %s %.5f", contender.name.c_str(), contender.loss);
+  std::printf("\n");
+  print_rows(contenders[0], contenders[1]);
+  print_rows(contenders[0], contenders[2]);
+  if (is_bf16) print_rows(contenders[3], contenders[1]);
   return 0;
 }
 
@@ -137,8 +169,13 @@ int run(const std::string& size, int pairs) {
 int main(int argc, char** argv) {
   const std::string size = argc > 1 ? argv[1] : "";
   if (size != "small" && size != "large") {
-    std::cerr << "usage: bench_single small|large [PAIRS]\n";
+    std::cerr << "usage: bench_single small|large [PAIRS [bf16] [llama]]\n";
     return 2;
   }
-  return shoal::run(size, argc > 2 ? std::atoi(argv[2]) : 10);
+  shoal::Wish wish;
+  for (int i = 3; i < argc; ++i) {
+    if (std::string(argv[i]) == "bf16") wish.precision = shoal::Precision::kBf16;
+    if (std::string(argv[i]) == "llama") wish.kind = shoal::ModelKind::kLlama;
+  }
+  return shoal::run(size, argc > 2 ? std::atoi(argv[2]) : 10, wish);
 }

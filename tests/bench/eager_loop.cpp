@@ -1,6 +1,7 @@
 // Written with torch's front end on purpose: what is measured is what people write.
 #include "tests/bench/eager_loop.h"
 
+#include <ATen/autocast_mode.h>
 #include <torch/nn/functional.h>
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/adamw.h>
@@ -12,6 +13,7 @@
 #include "model/learning_rate.h"
 #include "model/partition.h"
 #include "runtime/data/batch.h"
+#include "tests/bench/eager_llama.h"
 
 namespace shoal {
 namespace {
@@ -38,6 +40,25 @@ Weights draw_weights(const Config& config) {
 torch::Tensor copy(const TensorBlob& blob) {
   return torch::from_blob(const_cast<std::byte*>(blob.bytes->data()), blob.shape, torch::kInt).to(torch::kLong);
 }
+
+// torch.autocast("cpu", dtype=torch.bfloat16) around a forward pass and its loss.
+class Autocast {
+ public:
+  explicit Autocast(Precision precision) : was_(at::autocast::is_autocast_enabled(at::kCPU)) {
+    at::autocast::increment_nesting();
+    at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+    at::autocast::set_autocast_enabled(at::kCPU, precision == Precision::kBf16);
+  }
+  ~Autocast() {
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+    at::autocast::set_autocast_enabled(at::kCPU, was_);
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  bool was_;
+};
 
 }  // namespace
 
@@ -71,6 +92,7 @@ struct EagerLoop::Parts {
     return linear(y.transpose(1, 2).contiguous().view({B, T, width}), layer + "attn.c_proj");
   }
   torch::Tensor forward(const torch::Tensor& input) {
+    if (config.model.kind == ModelKind::kLlama) return eager_llama(config.model, weights, input);
     const auto positions = torch::arange(input.size(1), torch::kLong);
     auto x = F::embedding(input, weights["wte.weight"]) + F::embedding(positions, weights["wpe.weight"]);
     for (int n = 0; n < config.model.layers; ++n) {
@@ -114,8 +136,12 @@ double EagerLoop::step() {
   double loss_sum = 0;
   for (std::uint32_t index = 0; index < microbatches; ++index) {
     const Microbatch batch = *make_microbatch(p.tokens, p.order, StepId{p.t}, MicrobatchId{index});
-    const auto logits = p.forward(copy(batch.inputs));
-    const auto loss = F::cross_entropy(logits.view({-1, logits.size(2)}), copy(batch.targets).view(-1)) / count;
+    torch::Tensor loss;
+    {
+      const Autocast autocast(p.config.model.precision);
+      const auto logits = p.forward(copy(batch.inputs));
+      loss = F::cross_entropy(logits.view({-1, logits.size(2)}), copy(batch.targets).view(-1)) / count;
+    }
     loss.backward();
     loss_sum += loss.item<double>();
   }

@@ -1,7 +1,8 @@
 // The yardstick of the speed bars: the usual eager training loop, as a PyTorch program writes it, in C++.
 //
 // Same model, tokens, gradient accumulation, clipping and AdamW as the run; .backward() into .grad fields, torch's own
-// optimiser and clipping, one operator after the other. It shares the process's GEMM choice.
+// optimiser and clipping, one operator after the other. It shares the process's GEMM choice. With model.precision =
+// bf16 the forward passes run under torch's autocast.
 #pragma once
 
 #include <memory>
