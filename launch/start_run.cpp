@@ -11,6 +11,7 @@
 #include "launch/branches/branch_keys.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/config_file.h"
+#include "runtime/cluster/replicas_wanted.h"
 #include "runtime/data/text.h"
 #include "runtime/data/tokenizer.h"
 
@@ -100,8 +101,10 @@ std::string rounds_warning(const Config& config) {
 std::string quorum_warning(const Config& config) {
   const int quorum = config.sync.quorum;
   const bool has_rounds = config.sync.mode == SyncMode::kDiloco;
-  if (!has_rounds || quorum == 0 || quorum >= config.pipeline.replicas || config.sync.grace_s > 0) return {};
-  return compose("with sync.quorum = ", quorum, ", sync.grace_s = 0 and pipeline.replicas = ", config.pipeline.replicas,
+  const ReplicasWanted replicas = replicas_wanted(config.pipeline);
+  const bool are_all_needed = quorum == 0 || quorum >= static_cast<int>(replicas.most());
+  if (!has_rounds || are_all_needed || config.sync.grace_s > 0) return {};
+  return compose("with sync.quorum = ", quorum, ", sync.grace_s = 0 and pipeline.replicas = ", replicas.text(),
                  " every round is closed as soon as ", quorum, quorum == 1 ? " replica has" : " replicas have",
                  " contributed, and what the others trained for it is lost; set sync.grace_s to wait for them");
 }

@@ -273,13 +273,24 @@ Status check_cut(const Draft& draft) {
   return Done{};
 }
 
+Status check_replicas(const Draft& draft) {
+  const PipelineConfig& pipeline = draft.config.pipeline;
+  const std::vector<int>& listed = pipeline.replicas_listed;
+  if (!listed.empty() && listed.size() != static_cast<std::size_t>(pipeline.stages))
+    return conflict(draft, "pipeline.replicas", "pipeline.stages",
+                    compose("a list has one number for each stage: expected ", pipeline.stages, ", got ", listed.size(),
+                            "; a single number goes for all stages"));
+  const int most = listed.empty() ? pipeline.replicas : *std::ranges::max_element(listed);
+  if (pipeline.replicas_max > 0 && pipeline.replicas_max < most)
+    return conflict(draft, "pipeline.replicas_max", "pipeline.replicas",
+                    "no stage may have more than replicas_max; raise it, or take 0 for no limit");
+  return Done{};
+}
+
 Status check_together(const Draft& draft) {
   const Config& config = draft.config;
   if (auto status = check_model(draft); !status) return status;
-  const bool is_below = config.pipeline.replicas_max > 0 && config.pipeline.replicas_max < config.pipeline.replicas;
-  if (is_below)
-    return conflict(draft, "pipeline.replicas_max", "pipeline.replicas",
-                    "no stage may have more than replicas_max; raise it, or take 0 for no limit");
+  if (auto status = check_replicas(draft); !status) return status;
   if (config.pipeline.stages > config.model.layers)
     return conflict(draft, "pipeline.stages", "model.layers",
                     "each stage needs a layer of its own; take fewer stages or more layers");

@@ -99,6 +99,29 @@ class Section {
     return key;
   }
 
+  // A count for all stages, or a list of them in a field of its own, which is empty then.
+  template <class Each, class Listed>
+  ConfigKey& counts(std::string name, Each each, Listed listed, ResumeRule resume, std::string meaning) {
+    ConfigKey& key = append(std::move(name), "", std::move(meaning));
+    key.resume = resume;
+    key.type = KeyType::kCounts;
+    key.get = [each, listed](const Config& config) {
+      const auto& list = listed(config);
+      return list.empty() ? KeyValue(std::int64_t{each(config)})
+                          : KeyValue(std::vector<std::int64_t>(list.begin(), list.end()));
+    };
+    key.set = [each, listed](Config& config, const KeyValue& value) {
+      listed(config).clear();
+      if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
+        for (const std::int64_t count : *list) listed(config).push_back(static_cast<int>(count));
+      } else {
+        each(config) = static_cast<int>(std::get<std::int64_t>(value));
+      }
+    };
+    key.default_text = toml_text(key.get(Config{}));
+    return key;
+  }
+
   // A key that this version does not carry out; `accepted` is the value that asks for nothing else, if there is one.
   ConfigKey& later(std::string name, KeyType type, std::optional<KeyValue> accepted, std::string meaning) {
     ConfigKey& key = append(std::move(name), "", std::move(meaning));
@@ -241,7 +264,9 @@ void add_pipeline(std::vector<ConfigKey>& keys) {
                       "layers of each stage: by cost, so that the dearest stage is as cheap as can be; as many in "
                       "each; or those that a list gives")
       .range = between(1, 1024);
-  pipeline.add("replicas", FIELD(pipeline.replicas), "", kChange, "copies of each stage that the start waits for")
+  pipeline
+      .counts("replicas", FIELD(pipeline.replicas), FIELD(pipeline.replicas_listed), kChange,
+              "copies of each stage that the start waits for: one number for all stages, or a list with one for each")
       .range = between(1, 1024);
   pipeline
       .add("replicas_max", FIELD(pipeline.replicas_max), "", kChange,

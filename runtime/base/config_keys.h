@@ -19,8 +19,8 @@
 
 namespace shoal {
 
-// kChoiceOrList: a word, or a list of integers.
-enum class KeyType { kBoolean, kInteger, kReal, kRealPair, kText, kChoice, kChoiceOrList };
+// kCounts: an integer for all stages, or a list with one for each. kChoiceOrList: a word, or a list of integers.
+enum class KeyType { kBoolean, kInteger, kCounts, kReal, kRealPair, kText, kChoice, kChoiceOrList };
 using KeyValue = std::variant<bool, std::int64_t, double, std::vector<double>, std::vector<std::int64_t>, std::string>;
 
 // Says whether a resumed run may take another value than the run had: where and how it runs may change, its results

@@ -14,6 +14,7 @@ std::string type_name(const ConfigKey& key) {
   switch (key.type) {
     case KeyType::kBoolean: return "boolean";
     case KeyType::kInteger: return "integer";
+    case KeyType::kCounts: return "integer or list";
     case KeyType::kReal: return "number";
     case KeyType::kRealPair: return "two numbers";
     case KeyType::kText: return "text";

@@ -61,6 +61,7 @@ std::string describe_type(const ConfigKey& key) {
   switch (key.type) {
     case KeyType::kBoolean: return "true or false";
     case KeyType::kInteger: return "an integer" + describe_range(key.range);
+    case KeyType::kCounts: return "an integer" + describe_range(key.range) + ", or one for each stage, as [2, 1]";
     case KeyType::kReal: return "a number" + describe_range(key.range);
     case KeyType::kRealPair: return "two numbers" + describe_range(key.range) + ", as [0.9, 0.95]";
     case KeyType::kText: return "text in quotes";
@@ -96,6 +97,12 @@ bool fits(const ConfigKey& key, const KeyValue& value) {
     case KeyType::kInteger:
       return std::holds_alternative<std::int64_t>(value) &&
              in_range(key.range, static_cast<double>(std::get<std::int64_t>(value)));
+    case KeyType::kCounts: {
+      const auto is_fit = [&](std::int64_t count) { return in_range(key.range, static_cast<double>(count)); };
+      const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
+      if (list != nullptr) return !list->empty() && std::ranges::all_of(*list, is_fit);
+      return std::holds_alternative<std::int64_t>(value) && is_fit(std::get<std::int64_t>(value));
+    }
     case KeyType::kReal: return std::holds_alternative<double>(value) && in_range(key.range, std::get<double>(value));
     case KeyType::kRealPair: {
       const auto* pair = std::get_if<std::vector<double>>(&value);
@@ -175,12 +182,13 @@ std::optional<Number> number_from(std::string_view text) {
 KeyValue value_from(KeyType type, std::string_view text) {
   const KeyValue as_text = std::string(without(text, '"', '"'));
   if (type == KeyType::kBoolean && (text == "true" || text == "false")) return text == "true";
-  if (type == KeyType::kInteger || type == KeyType::kReal) {
+  const bool is_list = text.starts_with('[');
+  if (type == KeyType::kInteger || type == KeyType::kReal || (type == KeyType::kCounts && !is_list)) {
     if (const auto integer = number_from<std::int64_t>(text)) return *integer;
     if (const auto real = number_from<double>(text)) return *real;
   }
-  const bool is_list = text.starts_with('[');
-  if (type == KeyType::kRealPair || (type == KeyType::kChoiceOrList && is_list)) {
+  const bool has_list = type == KeyType::kCounts || type == KeyType::kChoiceOrList;
+  if (type == KeyType::kRealPair || (has_list && is_list)) {
     std::vector<double> numbers;
     std::istringstream parts{std::string(without(text, '[', ']'))};
     for (std::string part; std::getline(parts, part, ',');) {
@@ -202,7 +210,7 @@ std::string describe_expected(const ConfigKey& key) {
 Result<KeyValue> check_value(const ConfigKey& key, KeyValue value) {
   const auto* integer = std::get_if<std::int64_t>(&value);
   if (key.type == KeyType::kReal && integer != nullptr) value = static_cast<double>(*integer);
-  if (key.type == KeyType::kChoiceOrList) value = as_integers(std::move(value));
+  if (key.type == KeyType::kCounts || key.type == KeyType::kChoiceOrList) value = as_integers(std::move(value));
   if (!key.in_this_version) {
     if (key.accepted && *key.accepted == value) return value;
     return not_in_this_version(key, value);

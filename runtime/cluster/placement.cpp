@@ -7,13 +7,15 @@
 
 namespace shoal {
 
-std::optional<std::vector<Placement>> place(std::vector<Worker> workers, std::uint32_t stages, std::uint32_t replicas) {
-  if (workers.size() < std::size_t{stages} * replicas) return std::nullopt;
+std::optional<std::vector<Placement>> place(std::vector<Worker> workers, std::uint32_t stages,
+                                            const ReplicasWanted& replicas) {
+  if (workers.size() < replicas.total(stages)) return std::nullopt;
   std::map<std::pair<std::string, std::uint32_t>, int> serves;  // (node, stage) -> replicas
   std::map<std::string, int> used;
   std::vector<Placement> placed;
-  for (std::uint32_t slot = 0; slot < replicas; ++slot) {
+  for (std::uint32_t slot = 0; slot < replicas.most(); ++slot) {
     for (std::uint32_t stage = 0; stage < stages; ++stage) {
+      if (slot >= replicas.of(StageId{stage})) continue;
       const auto cost = [&](const Worker& worker) {
         return std::tuple(serves[{worker.node, stage}], used[worker.node], worker.process);
       };

@@ -1,6 +1,6 @@
 // Which worker serves which stage at the start of a run. Pure; explains itself by being short.
 //
-// Waits until stages x replicas workers are in. A slot goes to the free worker whose node serves that stage least,
+// Waits until there are workers for all replicas. A slot goes to the free worker whose node serves that stage least,
 // then to the one on the least used node, then to the one that joined first: so the replicas of a stage sit on
 // different nodes where that is possible, and losing a node costs a stage as little as it can. The rest are spares.
 #pragma once
@@ -12,6 +12,7 @@
 
 #include "messages/cluster.h"
 #include "messages/ids.h"
+#include "runtime/cluster/replicas_wanted.h"
 
 namespace shoal {
 
@@ -31,6 +32,6 @@ struct Placement {
 
 // Ascending by (slot, stage). Nothing while there are too few workers.
 [[nodiscard]] std::optional<std::vector<Placement>> place(std::vector<Worker> workers, std::uint32_t stages,
-                                                          std::uint32_t replicas);
+                                                          const ReplicasWanted& replicas);
 
 }  // namespace shoal

@@ -123,11 +123,15 @@ bool StartingReplicas::is_on(ProcessIncarnation process) const {
 }
 
 std::optional<std::pair<StageId, ReplicaId>> StartingReplicas::free_place(std::uint32_t stages,
-                                                                          std::uint32_t replicas) const {
+                                                                          const ReplicasWanted& replicas) const {
   const auto counts = count_by_stage(stages);
-  const auto least = std::ranges::min_element(counts);
-  if (*least >= replicas) return std::nullopt;
-  const StageId stage{static_cast<std::uint32_t>(least - counts.begin())};
+  std::optional<std::pair<std::size_t, StageId>> least;
+  for (std::uint32_t i = 0; i < stages; ++i) {
+    const std::pair candidate(counts[i], StageId{i});
+    if (counts[i] < replicas.of(StageId{i}) && (!least || candidate < *least)) least = candidate;
+  }
+  if (!least) return std::nullopt;
+  const StageId stage = least->second;
   const auto is_taken = [&](ReplicaId slot) {
     return std::ranges::any_of(asked_, [&](const StartingReplica& starting) {
       return starting.order.stage == stage && starting.order.slot == slot;

@@ -13,6 +13,7 @@
 
 #include "messages/supervision.h"
 #include "runtime/base/time/progress_watch.h"
+#include "runtime/cluster/replicas_wanted.h"
 
 namespace shoal {
 
@@ -70,9 +71,9 @@ class StartingReplicas {
   [[nodiscard]] int count_of(StageId stage) const;
   [[nodiscard]] bool is_asked(Incarnation replica) const;
   [[nodiscard]] bool is_on(ProcessIncarnation process) const;
-  // The first of the stage that has the fewest; nothing: all are taken.
+  // The first of the stage that has the fewest and lacks some; nothing: all are taken.
   [[nodiscard]] std::optional<std::pair<StageId, ReplicaId>> free_place(std::uint32_t stages,
-                                                                        std::uint32_t replicas) const;
+                                                                        const ReplicasWanted& replicas) const;
 
  private:
   [[nodiscard]] std::vector<std::size_t> count_by_stage(std::uint32_t stages) const;

@@ -9,6 +9,7 @@
 #include "launch/commands/plan/measured.h"
 #include "launch/commands/plan/model_cut.h"
 #include "launch/say.h"
+#include "runtime/cluster/replicas_wanted.h"
 #include "runtime/plan/resources/plan_report.h"
 
 namespace shoal {
@@ -26,7 +27,8 @@ Status take_run(const std::string& directory, PlanOrder& order) {
   if (!cut) return cut.failure();
   double cost = 0;
   for (const CutStage& stage : *cut) cost += stage.cost;
-  const double replicas = static_cast<double>(config.pipeline.stages) * config.pipeline.replicas;
+  const auto stages = static_cast<std::uint32_t>(config.pipeline.stages);
+  const auto replicas = static_cast<double>(replicas_wanted(config.pipeline).total(stages));
   MachineKind kind;
   kind.multiply_adds_s = 3 * cost * static_cast<double>(planned_tokens(config)) / replicas / step.compute_s;
   order.kinds = {kind};

@@ -8,6 +8,7 @@
 #include "launch/say.h"
 #include "model/partition.h"
 #include "runtime/base/file.h"
+#include "runtime/cluster/replicas_wanted.h"
 #include "runtime/plan/bandwidth_report.h"
 
 namespace shoal {
@@ -69,7 +70,7 @@ Result<ComparisonOrder> order_of_run(const std::string& directory) {
   order.settings.narrow_bits = kNarrowBits;
   order.settings.pattern = config.sync.pattern;
   order.settings.grain = SyncGrain::kStep;
-  order.network.workers = static_cast<std::size_t>(std::max(config.pipeline.replicas, 2));
+  order.network.workers = std::max<std::size_t>(replicas_wanted(config.pipeline).most(), 2);
   order.network.exchange = config.sync.backend == SyncBackend::kOwner ? Exchange::kOwner : Exchange::kRing;
   order.grid = kRunGrid;
   return order;

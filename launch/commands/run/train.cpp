@@ -12,6 +12,7 @@
 #include "launch/stop_signals.h"
 #include "runtime/base/machine/bf16_units.h"
 #include "runtime/base/text/quantity_words.h"
+#include "runtime/cluster/replicas_wanted.h"
 #include "runtime/executor/poison_hook.h"
 #include "runtime/transport/revocation/revocation_book.h"
 
@@ -75,12 +76,14 @@ Result<bool> start_nodes(Keeper& keeper, const RunDirectory& run, std::uint64_t 
 Result<int> keep_run(const TrainOptions& options, const ChosenRun& chosen) {
   const RunDirectory run{chosen.directory};
   const auto& pipeline = chosen.config.pipeline;
-  const auto wanted = static_cast<std::uint64_t>(pipeline.stages) * static_cast<std::uint64_t>(pipeline.replicas);
+  const ReplicasWanted replicas = replicas_wanted(pipeline);
+  const std::uint64_t wanted = replicas.total(static_cast<std::uint32_t>(pipeline.stages));
   const auto nodes = options.nodes.value_or(wanted);
   if (nodes < wanted) {
     say("warning: ", counted(static_cast<std::uint64_t>(pipeline.stages), "stage"), " of ",
-        counted(static_cast<std::uint64_t>(pipeline.replicas), "replica"), " each need ", counted(wanted, "node"),
-        ", and --nodes ", nodes, " starts fewer: the run waits until others join (`shoal node`)");
+        replicas.is_listed() ? replicas.text() + " replicas" : counted(replicas.most(), "replica") + " each", " need ",
+        counted(wanted, "node"), ", and --nodes ", nodes,
+        " starts fewer: the run waits until others join (`shoal node`)");
   }
   set_spawner_json_aside(run);
   Keeper keeper({std::chrono::seconds(3), std::chrono::seconds(10)});

@@ -31,7 +31,7 @@ constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
 // Without a limit every node that comes is used, except those that were started to be spares.
 std::uint32_t replicas_max(const PipelineConfig& pipeline, const SpawnerProcessOptions& options) {
   if (pipeline.replicas_max > 0) return static_cast<std::uint32_t>(pipeline.replicas_max);
-  return options.has_own_nodes ? static_cast<std::uint32_t>(pipeline.replicas) : kNoLimit;
+  return options.has_own_nodes ? 0 : kNoLimit;
 }
 
 DataLoaderSettings loader_settings(const OpenedRun& run, const SupervisorConfig& supervisor,
@@ -72,7 +72,7 @@ SupervisorConfig supervisor_config(const OpenedRun& run, const SpawnerProcessOpt
   out.term = run.term;
   out.start = run.start;
   out.stages = static_cast<std::uint32_t>(config.pipeline.stages);
-  out.replicas = static_cast<std::uint32_t>(config.pipeline.replicas);
+  out.replicas = replicas_wanted(config.pipeline);
   out.replicas_max = replicas_max(config.pipeline, options);
   constexpr std::size_t kEndless = std::numeric_limits<std::size_t>::max();
   const auto budget = static_cast<std::size_t>(config.swarm.restart_budget);

@@ -227,10 +227,8 @@ std::optional<std::vector<Placement>> place_machines(const std::vector<Worker>& 
   const bool do_all_fit =
       std::ranges::all_of(workers, [&](const Worker& worker) { return fits_all(worker, wanted.needs); });
   const bool is_equal = do_all_fit && are_alike(offers_of(workers), wanted.needs, wanted.threads);
-  const bool are_as_many = std::ranges::count(wanted.replicas, wanted.replicas.front()) ==
-                           static_cast<std::ptrdiff_t>(wanted.replicas.size());
-  if (is_equal && are_as_many) {
-    return place(workers, static_cast<std::uint32_t>(wanted.replicas.size()), wanted.replicas.front());
+  if (is_equal) {
+    return place(workers, static_cast<std::uint32_t>(wanted.replicas.size()), ReplicasWanted(wanted.replicas));
   }
   Places places(workers, wanted);
   if (!places.fill()) return std::nullopt;

@@ -93,7 +93,7 @@ bool ReturnDuty::is_over() const {
   }
   const Duration waited = truth_.clock.awake();  // the return begins with this process
   const bool is_enough = are_all_served && waited >= config.return_grace;
-  const bool has_spares = spares() >= std::size_t{config.stages} * config.replicas;
+  const bool has_spares = spares() >= config.replicas.total(config.stages);
   return is_complete || is_enough || waited >= config.return_within || has_spares;
 }
 

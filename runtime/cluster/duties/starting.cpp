@@ -50,7 +50,7 @@ void StartingDuty::place_all(Instant now, Answers& answers) {
   if (now < not_before_) return;
   const SupervisorConfig& config = truth_.config;
   const auto workers = free_workers(now);
-  PlacesWanted wanted{std::vector<std::uint32_t>(config.stages, config.replicas), config.needs, config.threads};
+  PlacesWanted wanted{config.replicas.listed(config.stages), config.needs, config.threads};
   auto placements = place_machines(workers, wanted);
   if (!placements) refuse(memory_refusal(workers, wanted), answers);
   if (!placements && config.share_devices && is_patience_over(now)) {
@@ -265,7 +265,7 @@ void StartingDuty::replace_silent(Instant now, Answers& answers) {
 // stage had one, because nobody knows beforehand how long a state takes.
 bool StartingDuty::are_enough(const StartProgress& progress, Instant now) const {
   const SupervisorConfig& config = truth_.config;
-  const bool are_all_asked = starting_.all().size() == std::size_t{config.stages} * config.replicas;
+  const bool are_all_asked = starting_.all().size() == config.replicas.total(config.stages);
   if (progress.are_ready && are_all_asked) return true;
   const bool is_all_wanted = truth_.is_first_start() && !config.share_devices;
   if (is_all_wanted || progress.stages < config.stages) return false;

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <limits>
 
+#include "runtime/cluster/replicas_wanted.h"
+
 namespace shoal {
 namespace {
 
@@ -37,8 +39,10 @@ std::string file_of(std::string_view worker, const std::vector<std::string>& fil
 
 bool is_planned_replica(std::string_view place, const PipelineConfig& pipeline) {
   const std::size_t slash = place.find('/');
-  if (slash == std::string_view::npos) return false;
-  return is_below(place.substr(0, slash), pipeline.stages) && is_below(place.substr(slash + 1), pipeline.replicas);
+  if (slash == std::string_view::npos || !is_below(place.substr(0, slash), pipeline.stages)) return false;
+  std::uint32_t stage = 0;
+  std::from_chars(place.data(), place.data() + slash, stage);
+  return is_below(place.substr(slash + 1), static_cast<int>(replicas_wanted(pipeline).of(StageId{stage})));
 }
 
 }  // namespace

@@ -111,7 +111,8 @@ std::vector<ActorLine> list_actors(const RunActors& run, const std::vector<Actor
 bool is_of_this_run(std::string_view name, const RunActors& run) {
   for (std::uint32_t stage = 0; stage < run.shape.stages; ++stage) {
     if (name == compose("sync_group/", stage)) return true;
-    for (std::uint32_t slot = 0; slot < run.shape.replicas; ++slot) {  // also before this term has added it
+    for (std::uint32_t slot = 0; slot < run.shape.replicas.of(StageId{stage});
+         ++slot) {  // also before this term has added it
       if (name == compose("stage/", stage, "/", slot)) return true;
     }
   }

@@ -10,6 +10,7 @@
 #include "runtime/cluster/operate/actor_list.h"
 #include "runtime/cluster/operate/targets.h"
 #include "runtime/cluster/recovery/join_desk.h"
+#include "runtime/cluster/replicas_wanted.h"
 #include "runtime/cluster/roster.h"
 #include "runtime/cluster/starting_replicas.h"
 #include "runtime/cluster/watch/signs_of_life.h"
@@ -18,8 +19,8 @@ namespace shoal {
 
 struct RunShape {
   std::uint32_t stages = 0;
-  std::uint32_t replicas = 0;  // those of each stage, at the start
-  bool is_training = false;    // sync groups and data loader are there
+  ReplicasWanted replicas;   // at the start
+  bool is_training = false;  // sync groups and data loader are there
 };
 
 // For the length of one question.

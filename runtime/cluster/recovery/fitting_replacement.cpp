@@ -26,7 +26,7 @@ double capacity_of(const ServedStage& stage, std::uint32_t threads) {
 }
 
 bool lacks_replicas(const FittingQuestion& asked, std::size_t stage) {
-  return asked.stages[stage].offers.size() < asked.question.replicas;
+  return asked.stages[stage].offers.size() < asked.question.replicas.of(StageId{static_cast<std::uint32_t>(stage)});
 }
 
 // Leaves the weakest stage alone open, where none lacks a replica.

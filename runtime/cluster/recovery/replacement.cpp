@@ -19,16 +19,19 @@ constexpr Duration kLongestPause = std::chrono::seconds(10);
                                                   [&](const TakenSlot& taken) { return taken.stage == stage; }));
 }
 
-// The stage with the fewest replicas, if it may have more.
+// The stage with the fewest replicas of those that lack some, else of those that may have more.
 [[nodiscard]] std::optional<StageId> neediest(const ReplacementQuestion& question) {
-  std::optional<std::pair<std::uint32_t, StageId>> least;
-  for (std::uint32_t stage = 0; stage < question.stages; ++stage) {
-    if (question.closed.contains(StageId{stage})) continue;
-    const std::pair candidate(count_of(question, StageId{stage}), StageId{stage});
-    if (!least || candidate < *least) least = candidate;
+  std::optional<std::tuple<bool, std::uint32_t, StageId>> least;
+  for (std::uint32_t i = 0; i < question.stages; ++i) {
+    const StageId stage{i};
+    if (question.closed.contains(stage)) continue;
+    const std::uint32_t count = count_of(question, stage);
+    const std::uint32_t wanted = question.replicas.of(stage);
+    const std::tuple candidate(count >= wanted, count, stage);
+    const bool may_grow = count < std::max(wanted, question.replicas_max);
+    if (may_grow && (!least || candidate < *least)) least = candidate;
   }
-  const bool may_grow = least && least->first < std::max(question.replicas, question.replicas_max);
-  return may_grow ? std::optional(least->second) : std::nullopt;
+  return least ? std::optional(std::get<StageId>(*least)) : std::nullopt;
 }
 
 }  // namespace
@@ -61,8 +64,9 @@ std::optional<Replacement> plan_replacement(const ReplacementQuestion& question)
   const auto best = std::min_element(question.free.begin(), question.free.end(),
                                      [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
   const std::uint32_t have = count_of(question, *stage);
-  const std::string lack = have < question.replicas ? compose(have, " of ", question.replicas, " replicas")
-                                                    : compose(have, " replicas and may have more");
+  const std::uint32_t wanted = question.replicas.of(*stage);
+  const std::string lack =
+      have < wanted ? compose(have, " of ", wanted, " replicas") : compose(have, " replicas and may have more");
   const char* why = served_before(*best) ? " served this one before" : " is free";
   return Replacement{{*stage, slot, best->worker.process},
                      compose("stage ", *stage, " has ", lack, "; ", best->name, why)};

@@ -1,9 +1,9 @@
 // Chooses the worker for a slot that a stage lost while the run trains, and how often one may try. Pure, says why.
 //
-// The stage with the fewest replicas first. Of the free workers: the one that served the slot before (its process was
-// started again, or only its actor ended), else one whose node serves the stage least, then the least used node, then
-// the one that joined first. Beyond `replicas` a stage grows only where `replicas_max` says so; all other workers are
-// spares.
+// A stage that lacks replicas first, of several the one with the fewest. Of the free workers: the one that served the
+// slot before (its process was started again, or only its actor ended), else one whose node serves the stage least,
+// then the least used node, then the one that joined first. Beyond `replicas` a stage grows only where `replicas_max`
+// says so; all other workers are spares.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ struct FreeWorker {
 
 struct ReplacementQuestion {
   std::uint32_t stages = 0;
-  std::uint32_t replicas = 0;      // each stage should have
-  std::uint32_t replicas_max = 0;  // each may have; not above `replicas`: no more than those
+  ReplicasWanted replicas;
+  std::uint32_t replicas_max = 0;  // each stage may have; not above what it wants: no more than that
   std::vector<TakenSlot> taken;
   std::vector<FreeWorker> free;
   std::map<std::pair<StageId, ReplicaId>, std::string> last_worker;  // by name

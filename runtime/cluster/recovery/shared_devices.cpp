@@ -63,11 +63,29 @@ using Loads = std::map<ProcessIncarnation, std::set<StageId>>;
 
 // True while a stage has somebody too many: whoever is to give way has not gone yet.
 [[nodiscard]] bool is_under_way(const Loads& loads, const std::map<StageId, std::uint32_t>& counts,
-                                std::uint32_t replicas) {
+                                const ReplicasWanted& replicas) {
   return std::ranges::any_of(loads, [&](const auto& load) {
-    const auto is_too_many = [&](StageId stage) { return counts.at(stage) > replicas; };
+    const auto is_too_many = [&](StageId stage) { return counts.at(stage) > replicas.of(stage); };
     return load.second.size() > 1 && std::ranges::any_of(load.second, is_too_many);
   });
+}
+
+// Stages that should have different numbers: each place goes to the worker with the fewest that has not got its stage.
+[[nodiscard]] std::vector<Placement> place_one_by_one(const std::vector<Worker>& workers,
+                                                      const std::vector<std::uint32_t>& wanted) {
+  std::vector<std::set<std::size_t>> stages(workers.size());
+  std::vector<Placement> placed;
+  for (std::uint32_t slot = 0; slot < std::ranges::max(wanted); ++slot) {
+    for (std::uint32_t stage = 0; stage < wanted.size(); ++stage) {
+      if (slot >= wanted[stage]) continue;
+      const auto cost = [&](const auto& of_worker) { return std::pair(of_worker.contains(stage), of_worker.size()); };
+      const auto least = std::ranges::min_element(stages, {}, cost);
+      least->insert(stage);
+      placed.push_back(
+          {StageId{stage}, ReplicaId{slot}, workers[static_cast<std::size_t>(least - stages.begin())].process});
+    }
+  }
+  return placed;
 }
 
 }  // namespace
@@ -75,7 +93,7 @@ using Loads = std::map<ProcessIncarnation, std::set<StageId>>;
 // One list of all places, slot by slot, is cut into as many pieces as there are workers: a piece is never longer than
 // one slot, so it has no stage twice. Workers of one node get neighbouring pieces, and so different stages.
 std::optional<std::vector<Placement>> place_shared(std::vector<Worker> workers, std::uint32_t stages,
-                                                   std::uint32_t replicas) {
+                                                   const ReplicasWanted& replicas) {
   if (workers.empty()) return std::nullopt;
   std::map<std::string, ProcessIncarnation> first_of_node;
   for (const Worker& worker : workers) {
@@ -83,8 +101,9 @@ std::optional<std::vector<Placement>> place_shared(std::vector<Worker> workers, 
     first = std::min(first, worker.process);
   }
   std::ranges::sort(workers, {}, [&](const Worker& one) { return std::pair(first_of_node.at(one.node), one.process); });
-  const std::size_t each = std::min<std::size_t>(replicas, workers.size());
-  const std::size_t places = each * stages;
+  const ReplicasWanted capped = replicas.capped(static_cast<std::uint32_t>(workers.size()));
+  if (capped.most() != capped.least()) return place_one_by_one(workers, capped.listed(stages));
+  const std::size_t places = capped.total(stages);
   std::vector<Placement> placed;
   for (std::size_t place = 0; place < places; ++place) {
     const auto stage = static_cast<std::uint32_t>(place % stages);
@@ -100,7 +119,7 @@ std::optional<Replacement> plan_doubling(const ReplacementQuestion& question, Do
   const Loads loads = loads_of(question);
   std::optional<std::tuple<std::uint32_t, StageId, FreeWorker>> neediest;
   for (const auto& [stage, count] : counts_of(loads, question.stages)) {
-    const bool is_needier = count < question.replicas && (!neediest || count < std::get<0>(*neediest));
+    const bool is_needier = count < question.replicas.of(stage) && (!neediest || count < std::get<0>(*neediest));
     if (!is_needier) continue;
     const auto worker = least_loaded(candidates_for(stage, question, who), stage, loads, question);
     if (worker) neediest.emplace(count, stage, *worker);
@@ -108,7 +127,7 @@ std::optional<Replacement> plan_doubling(const ReplacementQuestion& question, Do
   if (!neediest) return std::nullopt;
   const auto& [count, stage, worker] = *neediest;
   return Replacement{{stage, lowest_free_slot(question, stage), worker.worker.process},
-                     compose("stage ", stage, " has ", count, " of ", question.replicas,
+                     compose("stage ", stage, " has ", count, " of ", question.replicas.of(stage),
                              " replicas, and nobody is free; ", worker.name, " takes it in addition")};
 }
 
@@ -134,13 +153,13 @@ std::optional<Replacement> plan_take_over(const ReplacementQuestion& question) {
   return std::nullopt;
 }
 
-std::optional<SharedMember> find_superfluous(const std::vector<SharedMember>& members, std::uint32_t replicas) {
+std::optional<SharedMember> find_superfluous(const std::vector<SharedMember>& members, const ReplicasWanted& replicas) {
   std::map<ProcessIncarnation, std::size_t> loads;
   std::map<StageId, std::size_t> counts;
   for (const SharedMember& member : members) ++loads[member.process], ++counts[member.stage];
   std::optional<SharedMember> found;
   for (const SharedMember& member : members) {
-    if (loads[member.process] < 2 || counts[member.stage] <= replicas) continue;
+    if (loads[member.process] < 2 || counts[member.stage] <= replicas.of(member.stage)) continue;
     if (!found || loads[member.process] > loads[found->process]) found = member;
   }
   return found;

@@ -29,7 +29,7 @@ struct SharedMember {
 // As place(), with any number of workers: each stage has `replicas`, or as many as there are workers. Ascending by
 // (slot, stage). Nothing without workers.
 [[nodiscard]] std::optional<std::vector<Placement>> place_shared(std::vector<Worker> workers, std::uint32_t stages,
-                                                                 std::uint32_t replicas);
+                                                                 const ReplicasWanted& replicas);
 
 enum class Doubling : std::uint8_t { kWhoHadIt, kAnybody };
 
@@ -42,6 +42,6 @@ enum class Doubling : std::uint8_t { kWhoHadIt, kAnybody };
 
 // The member that is not needed: its stage has more than `replicas`, and its worker serves another one.
 [[nodiscard]] std::optional<SharedMember> find_superfluous(const std::vector<SharedMember>& members,
-                                                           std::uint32_t replicas);
+                                                           const ReplicasWanted& replicas);
 
 }  // namespace shoal

@@ -14,6 +14,7 @@
 #include "runtime/cluster/balance/machine_places.h"
 #include "runtime/cluster/last_step.h"
 #include "runtime/cluster/process_directory.h"
+#include "runtime/cluster/replicas_wanted.h"
 #include "runtime/cluster/start_search.h"
 #include "runtime/cluster/watch/complaints.h"
 #include "runtime/cluster/watch/failure_detector.h"
@@ -51,8 +52,8 @@ struct SupervisorConfig {
   Term term;
   StartPoint start;
   std::uint32_t stages = 1;
-  std::uint32_t replicas = 1;          // per stage, waited for at the start
-  std::uint32_t replicas_max = 0;      // per stage, while it trains; not above `replicas`: those
+  ReplicasWanted replicas;             // waited for at the start
+  std::uint32_t replicas_max = 0;      // per stage, while it trains; not above what it wants: that many
   std::uint32_t microbatches = 1;      // planned per step
   std::uint64_t steps_target = 0;      // steps committed at which the run is finished
   std::uint64_t checkpoint_every = 0;  // steps; 0: only at the end

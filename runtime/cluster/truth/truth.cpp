@@ -19,7 +19,8 @@ Truth::Truth(SupervisorConfig given)
       fallback(config.settle_for),
       dismissal(config.storage_stays, config.leave_within),
       signs(config.detector, config.complaints) {
-  CHECK(config.stages > 0 && config.replicas > 0 && config.policy.learning_rate, "a run has stages and a schedule");
+  CHECK(config.stages > 0 && config.replicas.least() > 0 && config.policy.learning_rate,
+        "a run has stages and a schedule");
   config.policy.optimizer_step_at_start = config.start.optimizer_step;
 }
 
@@ -100,7 +101,7 @@ bool Truth::is_patience_over(Instant now) const {
 }
 
 std::uint64_t Truth::actors_at_once() const {
-  const std::uint64_t replicas = std::uint64_t{config.stages} * config.replicas;
+  const std::uint64_t replicas = config.replicas.total(config.stages);
   const std::uint64_t workers = roster.processes.alive(ProcessRole::kNode).size();
   const std::uint64_t placed = config.share_devices ? replicas + workers : std::max(replicas, workers);
   return placed + config.stages + 2;

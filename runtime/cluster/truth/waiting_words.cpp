@@ -58,31 +58,35 @@ std::string explain_refusal(const Truth& truth) {
     workers.push_back({process, join.name, join.offer});
   }
   const SupervisorConfig& config = truth.config;
-  return memory_refusal(workers,
-                        {std::vector<std::uint32_t>(config.stages, config.replicas), config.needs, config.threads});
+  return memory_refusal(workers, {config.replicas.listed(config.stages), config.needs, config.threads});
 }
 
 std::string explain_gathering(const Truth& truth) {
   if (const std::string refusal = explain_refusal(truth); !refusal.empty()) return "waiting for workers: " + refusal;
-
-  const std::size_t wanted = std::size_t{truth.config.stages} * truth.config.replicas;
-  const std::size_t have = std::min(wanted, truth.roster.processes.alive(ProcessRole::kNode).size());
-  const bool shares = truth.config.share_devices && have > 0 && have < wanted;
+  const ReplicasWanted& replicas = truth.config.replicas;
+  std::size_t have = truth.roster.processes.alive(ProcessRole::kNode).size();
+  const bool shares = truth.config.share_devices && have > 0 && have < replicas.total(truth.config.stages);
   if (shares) return compose("waiting whether more nodes come, or ", counted(have, "worker"), " will serve all stages");
-  std::map<std::size_t, int> lacking;  // slots are filled across the stages first
-  for (std::size_t index = have; index < wanted; ++index) ++lacking[index % truth.config.stages];
+  std::map<std::size_t, int> lacking;
+  for (std::uint32_t slot = 0; slot < replicas.most(); ++slot) {  // filled across the stages first
+    for (std::uint32_t stage = 0; stage < truth.config.stages; ++stage) {
+      if (slot >= replicas.of(StageId{stage})) continue;
+      have > 0 ? static_cast<void>(--have) : static_cast<void>(++lacking[stage]);
+    }
+  }
   const std::string text = waiting_for(lacking);
   return text.empty() ? "waiting for workers on which replicas could not start" : text;
 }
 
 std::string explain_starting(const Truth& truth) {
-  const std::size_t places = std::size_t{truth.config.stages} * truth.config.replicas;
+  const std::size_t places = truth.config.replicas.total(truth.config.stages);
   const std::size_t wanted = truth.config.share_devices ? truth.starting.all().size() : places;
   std::map<std::size_t, int> lacking;
   const bool are_there =
       truth.config.share_devices || truth.roster.processes.alive(ProcessRole::kNode).size() >= wanted;
   for (std::uint32_t stage = 0; stage < truth.config.stages && !are_there; ++stage) {
-    const int open = static_cast<int>(truth.config.replicas) - truth.starting.count_of(StageId{stage});
+    const int open =
+        static_cast<int>(truth.config.replicas.of(StageId{stage})) - truth.starting.count_of(StageId{stage});
     if (open > 0) lacking[stage] = open;
   }
   return compose("starting replicas: ", truth.starting.ready_count(), " of ", wanted, " are ready",

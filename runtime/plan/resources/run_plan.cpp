@@ -5,6 +5,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/cluster/balance/assignment.h"
+#include "runtime/cluster/replicas_wanted.h"
 #include "runtime/plan/resources/cut_proposal.h"
 
 namespace shoal {
@@ -23,11 +24,23 @@ double microbatch_s(const MachineKind& machine, const CutStage& stage, const Con
   return kPassesOfTraining * stage.cost * tokens_of_microbatch(config) / *machine.multiply_adds_s;
 }
 
-// Gives each machine a stage: in proportion to cost, or, of paced machines, where each stage costs the same.
+// The stages of a run's replicas in the order in which they are placed at its start (placement.h).
+std::vector<std::size_t> places_of(const ReplicasWanted& replicas, std::size_t stages) {
+  std::vector<std::size_t> places;
+  for (std::uint32_t slot = 0; slot < replicas.most(); ++slot) {
+    for (std::uint32_t stage = 0; stage < stages; ++stage) {
+      if (slot < replicas.of(StageId{stage})) places.push_back(stage);
+    }
+  }
+  return places;
+}
+
+// Gives each machine a stage: that of a listed place; otherwise in proportion to cost, or, of paced machines, where
+// each stage costs the same.
 Status give_machines(const PlanOrder& order, std::vector<PlannedStage>& stages) {
   if (order.kinds.empty()) return Done{};
-  const auto per_stage = static_cast<std::size_t>(order.config.pipeline.replicas);
-  const auto machines = machines_of(order.kinds, stages.size() * per_stage);
+  const ReplicasWanted replicas = replicas_wanted(order.config.pipeline);
+  const auto machines = machines_of(order.kinds, replicas.total(static_cast<std::uint32_t>(stages.size())));
   if (machines.size() < stages.size()) {
     return fail(Error::kUsage, compose("there are ", machines.size(), " machines for ", stages.size(),
                                        " stages; raise a count of --speed or lower pipeline.stages"));
@@ -40,7 +53,9 @@ Status give_machines(const PlanOrder& order, std::vector<PlannedStage>& stages) 
     speeds.push_back(machine.forward_s ? 1 / *machine.forward_s : *machine.multiply_adds_s);
   }
   for (const PlannedStage& stage : stages) loads.push_back(is_paced ? 1 : stage.cut.cost);
-  const auto stage_of = best_assignment(speeds, loads);
+  const auto as_listed = places_of(replicas, stages.size());
+  const bool is_listed = replicas.is_listed() && machines.size() <= as_listed.size();
+  const auto stage_of = is_listed ? as_listed : best_assignment(speeds, loads);
   for (std::size_t i = 0; i < machines.size(); ++i) stages[stage_of[i]].machines.push_back(machines[i]);
   for (PlannedStage& stage : stages) stage.replicas = stage.machines.size();
   return Done{};
@@ -112,8 +127,11 @@ Result<RunPlan> plan_alone(const PlanOrder& order) {
   if (!cut) return cut.failure();
   RunPlan plan;
   plan.config = order.config;
-  const auto replicas = static_cast<std::size_t>(order.config.pipeline.replicas);
-  for (const CutStage& stage : *cut) plan.stages.push_back({stage, {}, replicas, {}, {}, true});
+  const ReplicasWanted replicas = replicas_wanted(order.config.pipeline);
+  for (const CutStage& stage : *cut) {
+    const StageId at{static_cast<std::uint32_t>(plan.stages.size())};
+    plan.stages.push_back({stage, {}, replicas.of(at), {}, {}, true});
+  }
   if (const auto given = give_machines(order, plan.stages); !given) return given.failure();
   std::vector<std::size_t> counts;
   for (const PlannedStage& stage : plan.stages) counts.push_back(stage.replicas);
@@ -127,8 +145,8 @@ Result<RunPlan> plan_alone(const PlanOrder& order) {
 
 // Counts, so that one more can be added to them.
 std::vector<MachineKind> counted_kinds(const PlanOrder& order) {
-  const auto needed =
-      static_cast<std::size_t>(order.config.pipeline.stages) * static_cast<std::size_t>(order.config.pipeline.replicas);
+  const PipelineConfig& pipeline = order.config.pipeline;
+  const std::size_t needed = replicas_wanted(pipeline).total(static_cast<std::uint32_t>(pipeline.stages));
   const auto machines = machines_of(order.kinds, needed);
   std::vector<MachineKind> kinds = order.kinds;
   for (MachineKind& kind : kinds) {

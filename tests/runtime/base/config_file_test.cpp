@@ -308,6 +308,9 @@ KeyValue another_value(const ConfigKey& key, std::mt19937_64& random) {
     case KeyType::kBoolean: return random() % 2 == 0;
     case KeyType::kInteger:
       return std::uniform_int_distribution<std::int64_t>(static_cast<std::int64_t>(key.range.least), 1000)(random);
+    case KeyType::kCounts:
+      if (random() % 2 == 0) return KeyValue(std::int64_t{1 + static_cast<std::int64_t>(random() % 8)});
+      return std::vector<std::int64_t>(1 + random() % 4, 1 + static_cast<std::int64_t>(random() % 8));
     case KeyType::kReal: return number();
     case KeyType::kRealPair: return std::vector<double>{number(), number()};
     case KeyType::kChoiceOrList:
@@ -347,7 +350,10 @@ void make_agree(Config& config) {
   }
   config.batch.sequences = 5 * config.batch.microbatch;
   config.swarm.dead_after_ms = 2 * config.swarm.heartbeat_ms;
-  config.pipeline.replicas_max = std::max(config.pipeline.replicas_max, config.pipeline.replicas);
+  std::vector<int>& listed = config.pipeline.replicas_listed;
+  if (!listed.empty()) listed.resize(static_cast<std::size_t>(config.pipeline.stages), listed.front());
+  const int replicas = listed.empty() ? config.pipeline.replicas : listed.front();
+  config.pipeline.replicas_max = std::max(config.pipeline.replicas_max, replicas);
   config.sync.overlap = config.sync.outer_update == OuterUpdate::kWait ? config.sync.overlap % config.sync.H : 0;
   config.sync.fragments = std::min(config.sync.fragments, config.model.layers);
   config.sync.quorum = std::min(config.sync.quorum, config.pipeline.replicas_max);
@@ -378,11 +384,39 @@ TEST(ConfigFile, WhatIsWrittenReadsBackEqual) {
   EXPECT_EQ(parse_config(write_config(plain), "")->optim.lr, 0.1 + 0.2);
 }
 
+TEST(ConfigFile, ReplicasAreOneNumberOrOneForEachStage) {
+  const auto listed = parse_config("[pipeline]\nstages = 4\nreplicas = [5, 1, 1, 1]\n", "run.toml");
+  ASSERT_TRUE(listed.ok()) << listed.failure().message;
+  EXPECT_THAT(listed->pipeline.replicas_listed, ElementsAre(5, 1, 1, 1));
+  EXPECT_THAT(write_config(*listed), HasSubstr("replicas = [5, 1, 1, 1]\n"));
+  EXPECT_THAT(parse_config(write_config(*listed), "")->pipeline.replicas_listed, ElementsAre(5, 1, 1, 1));
+  const auto set = load_config({{}, {}, {"pipeline.stages=3", "pipeline.replicas=[2, 1,1]"}});
+  ASSERT_TRUE(set.ok()) << set.failure().message;
+  EXPECT_THAT(set->pipeline.replicas_listed, ElementsAre(2, 1, 1));
+  const auto number = load_config({{}, {}, {"pipeline.replicas=[2,1]", "pipeline.replicas=3"}});
+  ASSERT_TRUE(number.ok()) << number.failure().message;
+  EXPECT_THAT(number->pipeline.replicas_listed, IsEmpty());
+  EXPECT_EQ(number->pipeline.replicas, 3);
+}
+
+TEST(ConfigFile, AListOfReplicasThatDoesNotFitIsRefusedWithItsLineAndWhatWasExpected) {
+  const std::string short_list = refusal("[pipeline]\nstages = 4\nreplicas = [5, 1, 1]\n");
+  EXPECT_THAT(short_list, AllOf(HasSubstr(":3"), HasSubstr("expected 4, got 3"), HasSubstr("pipeline.stages = 4")));
+  for (const char* const wrong : {"[5, 0]", "[]", "0", "[1.5, 2]", "[1, 2000]", "\"two\""}) {
+    const std::string why = refusal(compose("[pipeline]\nstages = 2\nreplicas = ", wrong, "\n"));
+    EXPECT_THAT(why, AllOf(HasSubstr(":3"), HasSubstr("pipeline.replicas"), HasSubstr("at least 1"),
+                           HasSubstr("one for each stage")))
+        << wrong;
+  }
+  EXPECT_THAT(refusal("[pipeline]\nreplicas = [3, 1]\nreplicas_max = 2\n"), HasSubstr("pipeline.replicas_max"));
+  EXPECT_TRUE(parse_config("[pipeline]\nreplicas = [3, 1]\nreplicas_max = 3\n", "").ok());
+}
+
 TEST(ConfigFile, AResumedRunMayChangeHowItRunsAndNotWhatItComputes) {
   const Config saved = *parse_config("", "");
   Config now = saved;
   now.pipeline.stages = 4;
-  now.pipeline.replicas = 3;
+  now.pipeline.replicas_listed = {3, 1, 1, 1};
   now.pipeline.schedule = Schedule::kAfab;
   now.pipeline.recompute = true;
   now.run.steps = 900;

@@ -37,6 +37,14 @@ TEST(Placement, FillsSlotsInTheOrderOfJoining) {
   EXPECT_EQ(*placed, (std::vector<Placement>{{{0}, {0}, {1}}, {{1}, {0}, {2}}, {{0}, {1}, {3}}, {{1}, {1}, {4}}}));
 }
 
+TEST(Placement, FillsTheSlotsOfEachStageAsListed) {
+  const ReplicasWanted listed({3, 1});
+  EXPECT_FALSE(place({{{1}, "a"}, {{2}, "b"}, {{3}, "c"}}, 2, listed));
+  const auto placed = place({{{1}, "a"}, {{2}, "b"}, {{3}, "c"}, {{4}, "d"}, {{5}, "spare"}}, 2, listed);
+  ASSERT_TRUE(placed);
+  EXPECT_EQ(*placed, (std::vector<Placement>{{{0}, {0}, {1}}, {{1}, {0}, {2}}, {{0}, {1}, {3}}, {{0}, {2}, {4}}}));
+}
+
 TEST(Placement, ReplicasOfAStageSitOnDifferentNodesWherePossible) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);

@@ -65,6 +65,7 @@ Config config_of(const SwarmShape& shape) {
   config.run.steps = shape.steps;
   config.pipeline.stages = static_cast<int>(shape.stages);
   config.pipeline.replicas = static_cast<int>(shape.replicas);
+  config.pipeline.replicas_listed.assign(shape.replicas_listed.begin(), shape.replicas_listed.end());
   config.pipeline.schedule = shape.schedule;
   config.pipeline.routing = shape.routing;
   config.checkpoint.every = shape.checkpoint_every;
@@ -198,7 +199,8 @@ SimulatedSwarm::SimulatedSwarm(SwarmShape shape, std::uint64_t seed)
 void SimulatedSwarm::start_all() {
   start_spawner();
   std::vector<std::string> names{kStorage};
-  nodes_ = shape_.nodes == 0 ? shape_.stages * shape_.replicas : shape_.nodes;
+  const auto places = static_cast<std::uint32_t>(replicas_wanted(config_.pipeline).total(shape_.stages));
+  nodes_ = shape_.nodes == 0 ? places : shape_.nodes;
   for (std::uint32_t node = 1; node <= nodes_; ++node) names.push_back(compose("node", node));
   while (!names.empty()) {  // in any order
     const auto next = names.begin() + static_cast<std::ptrdiff_t>(clockwork_.draw(names.size()));
@@ -262,7 +264,7 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
   core.run = kRunOfSimulation;
   core.term = term_;
   core.stages = shape_.stages;
-  core.replicas = shape_.replicas;
+  core.replicas = replicas_wanted(config_.pipeline);
   core.share_devices = shape_.shares_devices;
   core.microbatches = shape_.microbatches;
   core.steps_target = shape_.steps;

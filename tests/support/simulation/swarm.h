@@ -58,6 +58,7 @@ struct SwarmWork {
 struct SwarmShape {
   std::uint32_t stages = 2;
   std::uint32_t replicas = 2;
+  std::vector<std::uint32_t> replicas_listed{};  // one for each stage; empty: `replicas` of every stage
   std::uint64_t steps = 10;
   std::uint32_t microbatches = 6;
   std::uint64_t checkpoint_every = 0;

@@ -48,6 +48,19 @@ TEST(Replacement, NothingWhenNobodyIsLackingOrNobodyIsFree) {
   EXPECT_FALSE(plan_replacement(two_by_two({}, {})));
 }
 
+TEST(Replacement, FillsAStageToItsOwnNumberBeforeAnotherGrowsBeyondIts) {
+  auto question = two_by_two({taken(0, 0, "a"), taken(0, 1, "b"), taken(1, 0, "c")}, {worker(9, "d")});
+  question.replicas = ReplicasWanted({3, 1});
+  const auto plan = plan_replacement(question);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->placement, at(0, 2, 9)) << "stage 1 has fewer, and all that it wants";
+  EXPECT_EQ(plan->reason, "stage 0 has 2 of 3 replicas; d is free");
+  question.taken.push_back(taken(0, 2, "d"));
+  EXPECT_FALSE(plan_replacement(question));
+  question.replicas_max = 4;
+  EXPECT_EQ(plan_replacement(question)->placement, at(1, 1, 9));
+}
+
 TEST(Replacement, PrefersWhoServedTheSlotThenANodeThatDoesNotServeTheStage) {
   auto question = two_by_two({taken(0, 0, "a"), taken(1, 0, "b"), taken(1, 1, "c")},
                              {worker(5, "a"), worker(6, "b"), worker(7, "d"), worker(8, "z")});
@@ -80,14 +93,18 @@ TEST(Replacement, FillsWhatItCan) {
   for (int round = 0; round < 500; ++round) {
     ReplacementQuestion question;
     question.stages = 1 + static_cast<std::uint32_t>(random() % 4);
-    question.replicas = 1 + static_cast<std::uint32_t>(random() % 4);
+    std::vector<std::uint32_t> listed;
+    for (std::uint32_t stage = 0; stage < question.stages; ++stage) {
+      listed.push_back(1 + static_cast<std::uint32_t>(random() % 4));
+    }
+    question.replicas = ReplicasWanted(listed);
     std::uint64_t process = 0;
     for (std::uint32_t stage = 0; stage < question.stages; ++stage) {
-      for (std::uint32_t slot = 0; slot < question.replicas; ++slot) {
+      for (std::uint32_t slot = 0; slot < listed[stage]; ++slot) {
         if (random() % 2 == 0) question.taken.push_back(taken(stage, slot, std::to_string(++process)));
       }
     }
-    const std::size_t lacking = std::size_t{question.stages} * question.replicas - question.taken.size();
+    const std::size_t lacking = question.replicas.total(question.stages) - question.taken.size();
     const std::size_t free = random() % 6;
     for (std::size_t i = 0; i < free; ++i) {
       ++process;
