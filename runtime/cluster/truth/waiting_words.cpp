@@ -39,15 +39,19 @@ std::string explain_search(const Truth& truth) {
   return "rolling back: looking for a checkpoint" + (refusal.empty() ? "" : " again: " + refusal);
 }
 
-// "; node5 gives 8.0 GB and no stage fits: ...", of workers that serve nothing and could serve nothing.
+// "; node5 gives 8.0 GB and no stage fits: ... (and 3 more workers)", of workers that serve nothing and could serve
+// nothing.
 std::string explain_misfits(const Truth& truth) {
-  std::string text;
+  std::string first;
+  std::uint64_t others = 0;
   for (const ProcessIncarnation process : truth.roster.processes.alive(ProcessRole::kNode)) {
     const Join& join = truth.roster.processes.find(process)->join;
     const std::string why = fits_nowhere(truth.roster.processes.name_of(process), join.offer, truth.config.needs);
-    if (!why.empty() && truth.roster.stages_of(process).empty()) text += "; " + why;
+    if (why.empty() || !truth.roster.stages_of(process).empty()) continue;
+    others += first.empty() ? 0 : 1;
+    if (first.empty()) first = "; " + why;
   }
-  return text;
+  return others == 0 ? first : compose(first, " (and ", counted(others, "more worker"), ")");
 }
 
 // Why those that are there are not enough, though they are as many as are wanted; empty: that is not so.

@@ -35,6 +35,9 @@ TEST_F(JoinDutyTest, LeavesAWorkerThatFitsNoStageASpareAndSaysSoOnce) {
   EXPECT_EQ(announced(answers), (std::vector<std::string>{"worker_does_not_fit"}));
   EXPECT_TRUE(announced(duty.on(WorkersChanged{}, now)).empty());
   EXPECT_NE(explain_waiting(truth, now).find("small gives 2.0 GB"), std::string::npos) << explain_waiting(truth, now);
+  for (int more = 0; more < 3; ++more) join("tiny" + std::to_string(more), ProcessRole::kNode, 0, 1'000'000'000);
+  EXPECT_NE(explain_waiting(truth, now).find("(and 3 more workers)"), std::string::npos) << "as many as there may be";
+  EXPECT_EQ(explain_waiting(truth, now).find("tiny0 gives"), std::string::npos) << explain_waiting(truth, now);
 }
 
 TEST_F(JoinDutyTest, StartsNobodyInTheLastStepOrWhenAStageIsLost) {
