@@ -2,6 +2,7 @@
 #include "launch/processes/spawner/stage_sizes.h"
 
 #include "launch/commands/plan/model_cut.h"
+#include "runtime/cluster/replicas_wanted.h"
 #include "runtime/plan/resources/memory_need.h"
 
 namespace shoal {
@@ -11,11 +12,12 @@ StageSizes stage_sizes(const Config& config) {
   const auto cut = cut_of(config);
   if (!cut) return sizes;
   const double tokens = static_cast<double>(config.batch.microbatch) * config.model.context;
-  const auto replicas = static_cast<std::size_t>(config.pipeline.replicas);
+  const ReplicasWanted replicas = replicas_wanted(config.pipeline);
   for (std::size_t stage = 0; stage < cut->size(); ++stage) {
     const CutStage& one = (*cut)[stage];
+    const std::uint32_t wanted = replicas.of(StageId{static_cast<std::uint32_t>(stage)});
     sizes.state_bytes.push_back(one.state_bytes);
-    sizes.needs.push_back({one.cost * tokens, total_bytes(memory_need(config, *cut, stage, replicas))});
+    sizes.needs.push_back({one.cost * tokens, total_bytes(memory_need(config, *cut, stage, wanted))});
   }
   return sizes;
 }
