@@ -54,6 +54,11 @@ void post(Self self, std::vector<Letter> letters) {
   }
 }
 
+void take(Self self, const Backward& answer) {
+  if (const auto& work = self->state.settings.work) work->add(answer);
+  post(self, self->state.core->answered(answer, now(self)));
+}
+
 void tick(Self self) {
   self->delayed_send(self, kTickPeriod, Tick{});
   self->state.pulse->waiting(self->mailbox().size());
@@ -78,7 +83,7 @@ DataLoaderActor::behavior_type data_loader(Self self, DataLoaderSettings setting
   return {
       [](const Inject& order) { suffer(order); },
       hear<Hearer::kDataLoader>(BodyHandlers{
-          [self](const Backward& answer) { post(self, self->state.core->answered(answer, now(self))); },
+          [self](const Backward& answer) { take(self, answer); },
           [self](const Missing& missing) { self->state.core->missing(missing, now(self)); },
           [self](const Holders& holders) { post(self, self->state.core->holders(holders, now(self))); },
       }),

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "messages/actor_types.h"
+#include "runtime/cluster/balance/work_board.h"
 #include "runtime/pipeline/dispatch.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/tracer.h"
@@ -19,6 +20,7 @@ struct DataLoaderSettings {
   RouterActor router;
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
   std::shared_ptr<ActorBoard> board = nullptr;
+  std::shared_ptr<WorkBoard> work = nullptr;  // for the supervisor; none: it does not ask
 };
 
 struct DataLoaderState {

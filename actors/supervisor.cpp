@@ -308,6 +308,9 @@ void tick(Self self) {
     ask_router(self);
     for (const auto& [address, child] : self->state.children) ask_child(self, address);
   }
+  if (const auto& board = self->state.settings.work) {
+    for (const MeasuredWork& work : board->take()) take(self, work);
+  }
   if (is_deaf(self)) return;
   replace_silent_children(self);
   tell_revoked(self);

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "messages/actor_types.h"
+#include "runtime/cluster/balance/work_board.h"
 #include "runtime/cluster/supervisor/supervisor.h"
 #include "runtime/cluster/watch/child_watch.h"
 #include "runtime/journal/store.h"
@@ -43,6 +44,7 @@ struct SupervisorSettings {
   std::function<void(const EndRun& end)> end_process;
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
   std::shared_ptr<ActorBoard> board = nullptr;
+  std::shared_ptr<WorkBoard> work = nullptr;  // what the data loader hears of speeds; none: nobody asks
   std::shared_ptr<const RevokedCertificates> revoked = nullptr;  // whom the run refuses; none: nobody
 };
 

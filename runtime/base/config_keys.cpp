@@ -366,8 +366,11 @@ void add_sync(std::vector<ConfigKey>& keys) {
 
 void add_swarm_and_files(std::vector<ConfigKey>& keys) {
   Section swarm(keys, "swarm");
-  swarm.later("rebalance_every_s", KeyType::kInteger, KeyValue(std::int64_t{0}),
-              "time between moves of replicas to loaded stages; 0: off");
+  swarm
+      .add("rebalance_every_s", FIELD(swarm.rebalance_every_s), "s", kChange,
+           "time between looks at whether a replica should move to a stage that needs it more; also when a stage "
+           "lost capacity; 0: off")
+      .range = between(0, 86400);
   swarm.add("share_devices", FIELD(swarm.share_devices), "", kChange,
             "lets a worker serve several stages where machines are fewer than stages x replicas: the run starts, and "
             "goes on, slower instead of waiting; a machine that joins later takes a stage over");

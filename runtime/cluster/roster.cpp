@@ -83,7 +83,7 @@ std::vector<Incarnation> Roster::savers(std::uint32_t stages) const {
     const auto members = live(StageId{stage});
     if (members.empty()) return {};
     const auto stays = [this](const ReplicaMember& member) {
-      return !leavers.contains(member.process) && giving_way != member.incarnation;
+      return !leavers.contains(member.process) && giving_way != member.incarnation && !is_moving(member.incarnation);
     };
     const auto staying = std::ranges::find_if(members, stays);
     chosen.push_back(staying == members.end() ? members.front().incarnation : staying->incarnation);
@@ -98,8 +98,8 @@ Incarnation Roster::donor_of(StageId stage, const std::vector<Joiner>& joiners) 
   };
   std::optional<std::pair<std::ptrdiff_t, Incarnation>> best;
   for (const ReplicaMember& member : live(stage)) {
-    const bool leaves_soon = leavers.contains(member.process) && is_served_without(stage, member.process);
-    if (leaves_soon) continue;
+    const bool leaves = leavers.contains(member.process) || is_moving(member.incarnation);
+    if (leaves && is_served_without(stage, member.process)) continue;
     const std::pair candidate(feeds(member), member.incarnation);
     if (!best || candidate < *best) best = candidate;
   }
@@ -108,6 +108,7 @@ Incarnation Roster::donor_of(StageId stage, const std::vector<Joiner>& joiners) 
 
 std::optional<LastOfStage> Roster::last_that_leaves(const std::vector<Joiner>& joiners) const {
   const auto is_joined = [&](StageId stage) {
+    if (mover && mover->to == stage && processes.is_alive(mover->process)) return true;
     return std::ranges::any_of(joiners, [&](const Joiner& joiner) { return joiner.order.stage == stage; });
   };
   for (const auto& [process, reason] : leavers.all()) {
@@ -123,7 +124,8 @@ std::vector<Incarnation> Roster::leaving() const {
   std::vector<Incarnation> replicas;
   for (std::uint32_t stage = 0; stage < view.stage_count(); ++stage) {
     for (const ReplicaMember& member : view.replicas_of(StageId{stage})) {
-      const bool goes = leavers.contains(member.process) || giving_way == member.incarnation;
+      const bool goes =
+          leavers.contains(member.process) || giving_way == member.incarnation || is_moving(member.incarnation);
       if (goes) replicas.push_back(member.incarnation);
     }
   }

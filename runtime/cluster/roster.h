@@ -29,6 +29,17 @@ struct SlotPast {
   std::string last_worker;  // by name: who served it
 };
 
+// A replica that is to serve another stage: it leaves its own, then its worker joins the other one. The duty of
+// rebalancing has it.
+struct Mover {
+  Incarnation replica;  // of the stage that it leaves
+  ProcessIncarnation process;
+  StageId from, to;
+  Instant since{};
+  std::optional<Instant> left_at{};
+  bool is_joining = false;
+};
+
 struct Roster {
   View view;
   ProcessDirectory processes;
@@ -36,6 +47,7 @@ struct Roster {
   std::set<Incarnation> ended{};     // replicas whose actor ended though their process lives
   std::set<Incarnation> removing{};  // their RemoveReplica was asked for and is not in the view yet
   std::map<std::pair<StageId, ReplicaId>, SlotPast> slots{};
+  std::optional<Mover> mover{};
   RefusedPeers refused{};  // peers that some process does not let in any more
   // A member that goes between two steps though its process stays: another worker has taken its place.
   std::optional<Incarnation> giving_way{};
@@ -62,7 +74,9 @@ struct Roster {
   [[nodiscard]] Incarnation donor_of(StageId stage, const std::vector<Joiner>& joiners) const;
   // Somebody who leaves, is the last of a stage, and nobody is on the way to it.
   [[nodiscard]] std::optional<LastOfStage> last_that_leaves(const std::vector<Joiner>& joiners) const;
-  // The members of those who leave, and the one that gives way.
+  // True for a member that is to leave its stage for another one.
+  [[nodiscard]] bool is_moving(Incarnation replica) const { return mover && mover->replica == replica; }
+  // The members that leave their stage: with their process, for another stage, or because they give way.
   [[nodiscard]] std::vector<Incarnation> leaving() const;
   // The processes that live, and what they serve.
   [[nodiscard]] std::vector<Party> parties() const;

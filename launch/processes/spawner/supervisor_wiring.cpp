@@ -26,6 +26,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kRelinkTime = 500ms;  // to dial and greet again next door; two heartbeats may be missed besides
 constexpr auto kProbeLimit = 1s;
+constexpr double kLeastGain = 0.05;  // of a move: speeds that busy machines tell are off by some percent
 constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
 
 // Without a limit every node that comes is used, except those that were started to be spares.
@@ -74,6 +75,8 @@ SupervisorConfig supervisor_config(const OpenedRun& run, const SpawnerProcessOpt
   out.stages = static_cast<std::uint32_t>(config.pipeline.stages);
   out.replicas = replicas_wanted(config.pipeline);
   out.replicas_max = replicas_max(config.pipeline, options);
+  if (config.swarm.rebalance_every_s > 0) out.rebalance_every = std::chrono::seconds(config.swarm.rebalance_every_s);
+  out.rebalance.least_gain = kLeastGain;
   constexpr std::size_t kEndless = std::numeric_limits<std::size_t>::max();
   const auto budget = static_cast<std::size_t>(config.swarm.restart_budget);
   out.restart_budget = budget == 0 ? kEndless : budget;
@@ -87,6 +90,7 @@ SupervisorConfig supervisor_config(const OpenedRun& run, const SpawnerProcessOpt
   const StageSizes sizes = stage_sizes(config);
   out.state_bytes = sizes.state_bytes;
   out.needs = sizes.needs;
+  for (const StageNeed& need : sizes.needs) out.stage_loads.push_back(need.multiply_adds);
   const bool must_agree = config.sync.reduction == Reduction::kExact && !config.sync.allow_mixed_kernels;
   out.fingerprints = must_agree ? FingerprintRule::kMustAgree : FingerprintRule::kMayDiffer;
   out.policy =
@@ -136,8 +140,10 @@ SupervisorSettings supervisor_settings(ActorProcess& process, const OpenedRun& r
     group.board = process.board();
     return caf::actor_cast<caf::actor>(process.system().spawn(sync_group, group));
   };
-  settings.start_data_loader = [&process, core, router, run, trace](const StartDataLoader&) {
+  if (core.rebalance_every) settings.work = std::make_shared<WorkBoard>();
+  settings.start_data_loader = [&process, core, router, run, trace, work = settings.work](const StartDataLoader&) {
     auto loader = loader_settings(run, core, router);
+    loader.work = work;
     loader.tracer = trace;
     loader.board = process.board();
     return caf::actor_cast<caf::actor>(process.system().spawn(data_loader, std::move(loader)));

@@ -12,7 +12,7 @@ namespace {
 
 // Says of those that cannot move what kept them, for the reason.
 struct Refused {
-  std::size_t of_last = 0;     // stages with one replica
+  std::size_t of_last = 0;     // stages with no more than they keep
   std::size_t resting = 0;     // replicas
   std::size_t small = 0;       // gains
   std::size_t not_worth = 0;   // costs
@@ -37,11 +37,13 @@ class Search {
     for (std::size_t stage = 0; stage < question_.stages.size(); ++stage) {
       if (stage == weak_) continue;
       const auto& replicas = question_.stages[stage].replicas;
-      if (replicas.size() < 2) {
+      if (replicas.size() <= question_.stages[stage].keeps) {
         ++refused_.of_last;
         continue;
       }
-      for (const BalancedReplica& replica : replicas) consider(replica, stage);
+      for (const BalancedReplica& replica : replicas) {
+        if (!replica.is_on_its_way) consider(replica, stage);
+      }
     }
     return best_ ? RebalanceDecision{best_->move, why_it_moves()} : RebalanceDecision{std::nullopt, why_nobody_moves()};
   }
@@ -96,7 +98,8 @@ class Search {
     }
     if (refused_.resting > 0) return compose(weakest_words(), ", but who could move has only just begun where it is");
     if (refused_.small > 0) return compose(weakest_words(), ", and no move gains ", 100 * rule_.least_gain, " % of it");
-    if (refused_.of_last > 0) return compose(weakest_words(), ", and every other stage has its last replica");
+    if (refused_.of_last > 0)
+      return compose(weakest_words(), ", and every other stage has its last replica, or needs all of them");
     return "there is nobody who could move";
   }
 

@@ -19,16 +19,18 @@ namespace shoal {
 
 struct BalancedReplica {
   Incarnation replica;
-  double speed = 0;       // work per second
-  double down_bit_s = 0;  // rate at which it can receive a state
-  double up_bit_s = 0;    // rate at which it can give one
-  double served_s = 0;    // time since it began to serve its stage
+  double speed = 0;            // work per second
+  double down_bit_s = 0;       // rate at which it can receive a state
+  double up_bit_s = 0;         // rate at which it can give one
+  double served_s = 0;         // time since it began to serve its stage
+  bool is_on_its_way = false;  // it will count, and does not move before it does
 };
 
 struct StageLoad {
   double load = 1;                        // work of one microbatch
   double state_bits = 0;                  // size of what a newcomer copies
-  std::vector<BalancedReplica> replicas;  // those that compute; one that is still copying is none
+  std::vector<BalancedReplica> replicas;  // those that compute, or soon will
+  std::size_t keeps = 1;                  // of them, whatever others need
 };
 
 struct RebalanceRule {

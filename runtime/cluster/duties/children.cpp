@@ -52,9 +52,7 @@ void ChildrenDuty::start_group(StageId stage, Answers& answers) {
 
 void ChildrenDuty::start_data_loader(Answers& answers) {
   answers.perform(StartDataLoader{numbers_.take_actor()});
-  const Roster& roster = truth_.roster;
-  const bool goes_anybody = !roster.leavers.empty() || roster.giving_way;
-  if (goes_anybody) answers.perform(AvoidReplicas{roster.leaving()});
+  if (!truth_.roster.leaving().empty()) answers.perform(AvoidReplicas{truth_.roster.leaving()});
 }
 
 bool ChildrenDuty::may_restart(const std::string& child, const std::string& reason, Instant now, Answers& answers) {

@@ -6,6 +6,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/cluster/recovery/shared_devices.h"
+#include "runtime/cluster/truth/stage_balance.h"
 
 namespace shoal {
 
@@ -24,6 +25,11 @@ ReplacementQuestion JoinDuty::question(Instant now) const {
   question.replicas = truth_.config.replicas;
   question.replicas_max = std::max(truth_.config.replicas_max, truth_.config.quorum);
   for (const auto& [place, past] : roster.slots) question.last_worker[place] = past.last_worker;
+  if (roster.mover) question.destinations[roster.mover->process] = roster.mover->to;
+  if (truth_.config.rebalance_every) {
+    question.limit = truth_.config.replicas_max;
+    for (const StageLoad& stage : stage_balance(truth_)) question.capacities.push_back(capacity_of(stage));
+  }
   std::set<ProcessIncarnation> busy;
   const auto take = [&](StageId stage, ReplicaId slot, ProcessIncarnation process) {
     busy.insert(process);

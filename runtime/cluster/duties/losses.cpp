@@ -31,6 +31,14 @@ Answers LossDuty::on(const ProcessGone& gone, Instant /*now*/) {
   return answers;
 }
 
+Answers LossDuty::on(const MoverGoes& goes, Instant /*now*/) {
+  Answers answers;
+  if (roster_.removing.insert(goes.replica).second) {
+    answers.append(RemoveReplica{goes.stage, goes.replica, goes.reason});
+  }
+  return answers;
+}
+
 // A stage keeps its last replica in the view.
 Answers LossDuty::on(const MembersDue& due, Instant now) {
   Answers answers;

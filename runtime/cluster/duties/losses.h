@@ -19,6 +19,7 @@ class LossDuty {
 
   [[nodiscard]] Answers on(const StageEnded& ended, Instant now);
   [[nodiscard]] Answers on(const ProcessGone& gone, Instant now);
+  [[nodiscard]] Answers on(const MoverGoes& goes, Instant now);
   [[nodiscard]] Answers on(const MembersDue& due, Instant now);
   [[nodiscard]] Answers on(const LossDue& due, Instant now);
   [[nodiscard]] Answers on(const RollBack& back, Instant now);

@@ -52,8 +52,9 @@ Answers StepDuty::on(const Commit& commit, Instant /*now*/) {
   // After a missed round, a leaver may be the only one with its mean: it goes before, and those left
   // vote for the round anew (P-20).
   const bool is_last = truth_.last_step.is_committed();
-  const bool goes_anybody = truth_.roster.giving_way || !truth_.leavers_not_missed().empty();
-  const bool leave_now = !is_last && ballots_.is_round_missed(truth_.view()) && goes_anybody;
+  const bool may_anybody_go =
+      truth_.roster.giving_way || !truth_.leavers_not_missed().empty() || truth_.may_mover_go();
+  const bool leave_now = !is_last && ballots_.is_round_missed(truth_.view()) && may_anybody_go;
   answers.tell(leave_now ? RunFact(LeaversDue{}) : RunFact(RoundsDue{}));
   answers.tell(LossDue{});
   if (!is_last) answers.tell(LeaversDue{});

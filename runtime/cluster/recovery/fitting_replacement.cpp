@@ -70,20 +70,24 @@ bool served_before(const ReplacementQuestion& question, const Replacement& one) 
 
 std::optional<Replacement> plan_fitting_replacement(const FittingQuestion& asked) {
   const bool is_alike = are_machines_alike(asked);
-  std::set<StageId> fits_nobody = asked.question.closed;
+  ReplacementQuestion question = asked.question;
   while (true) {
-    ReplacementQuestion narrowed = asked.question;
-    narrowed.closed = fits_nobody;
-    if (!is_alike) close_but_the_weakest(asked, narrowed);
+    ReplacementQuestion narrowed = question;
+    if (!is_alike && question.capacities.empty()) close_but_the_weakest(asked, narrowed);
     const auto next = plan_replacement(narrowed);
     if (!next || next->placement.stage.value >= asked.stages.size()) return next;
     const StageId stage = next->placement.stage;
-    const FreeWorker& worker = chosen(asked.question, *next);
+    const FreeWorker& worker = chosen(question, *next);
     const bool is_fit = fits(worker.worker.offer, asked.stages[stage.value].need);
-    if (is_fit && (is_alike || served_before(asked.question, *next))) return next;
+    const bool is_mover = question.destinations.contains(worker.worker.process);
+    if (is_fit && (is_alike || is_mover || served_before(question, *next))) return next;
+    if (is_mover) {
+      question.destinations.erase(worker.worker.process);
+      continue;
+    }
     narrowed.free = narrowed_workers(asked, stage, is_alike);
     if (const auto better = plan_replacement(narrowed)) return better;
-    fits_nobody.insert(stage);
+    question.closed.insert(stage);
   }
 }
 

@@ -34,6 +34,21 @@ constexpr Duration kLongestPause = std::chrono::seconds(10);
   return least ? std::optional(std::get<StageId>(*least)) : std::nullopt;
 }
 
+// The stage with the least capacity, nobody first, of those that may have more: any while the run lacks replicas.
+[[nodiscard]] std::optional<StageId> weakest(const ReplacementQuestion& question) {
+  const bool lacks_some = question.taken.size() < question.replicas.total(question.stages);
+  std::optional<std::tuple<double, StageId>> least;
+  for (std::uint32_t i = 0; i < question.stages; ++i) {
+    if (question.closed.contains(StageId{i})) continue;
+    const std::uint32_t count = count_of(question, StageId{i});
+    const bool is_below = question.limit == 0 || count < question.limit;
+    const bool may_grow = is_below && (lacks_some || count < question.replicas_max);
+    const std::tuple candidate(count == 0 ? 0 : question.capacities[i], StageId{i});
+    if (may_grow && (!least || candidate < *least)) least = candidate;
+  }
+  return least ? std::optional(std::get<StageId>(*least)) : std::nullopt;
+}
+
 }  // namespace
 
 ReplicaId lowest_free_slot(const ReplacementQuestion& question, StageId stage) {
@@ -47,7 +62,15 @@ ReplicaId lowest_free_slot(const ReplacementQuestion& question, StageId stage) {
 }
 
 std::optional<Replacement> plan_replacement(const ReplacementQuestion& question) {
-  const auto stage = neediest(question);
+  for (const FreeWorker& free : question.free) {
+    const auto to = question.destinations.find(free.worker.process);
+    if (to == question.destinations.end()) continue;
+    const ReplicaId slot = lowest_free_slot(question, to->second);
+    return Replacement{{to->second, slot, free.worker.process},
+                       compose("stage ", to->second, " needs it more; ", free.name, " moves there")};
+  }
+  const bool is_by_capacity = !question.capacities.empty();
+  const auto stage = is_by_capacity ? weakest(question) : neediest(question);
   if (!stage || question.free.empty()) return std::nullopt;
   const ReplicaId slot = lowest_free_slot(question, *stage);
   const auto last = question.last_worker.find({*stage, slot});
@@ -65,8 +88,9 @@ std::optional<Replacement> plan_replacement(const ReplacementQuestion& question)
                                      [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
   const std::uint32_t have = count_of(question, *stage);
   const std::uint32_t wanted = question.replicas.of(*stage);
-  const std::string lack =
-      have < wanted ? compose(have, " of ", wanted, " replicas") : compose(have, " replicas and may have more");
+  const std::string lack = is_by_capacity  ? compose(have, " replicas and the least capacity")
+                           : have < wanted ? compose(have, " of ", wanted, " replicas")
+                                           : compose(have, " replicas and may have more");
   const char* why = served_before(*best) ? " served this one before" : " is free";
   return Replacement{{*stage, slot, best->worker.process},
                      compose("stage ", *stage, " has ", lack, "; ", best->name, why)};

@@ -1,9 +1,10 @@
 // Chooses the worker for a slot that a stage lost while the run trains, and how often one may try. Pure, says why.
 //
-// A stage that lacks replicas first, of several the one with the fewest. Of the free workers: the one that served the
-// slot before (its process was started again, or only its actor ended), else one whose node serves the stage least,
-// then the least used node, then the one that joined first. Beyond `replicas` a stage grows only where `replicas_max`
-// says so; all other workers are spares.
+// Whoever moves goes where it is to serve. Then, a stage that lacks replicas first, of several the one with the fewest;
+// where replicas are moved by capacity, the stage that has least of it, as long as the run as a whole lacks some. Of
+// the free workers: the one that served the slot before (its process was started again, or only its actor ended), else
+// one whose node serves the stage least, then the least used node, then the one that joined first. Beyond `replicas` a
+// stage grows only where `replicas_max` says so; all other workers are spares.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +44,10 @@ struct ReplacementQuestion {
   std::map<std::pair<StageId, ReplicaId>, std::string> last_worker;  // by name
   std::vector<FreeWorker> sharing{};  // workers that serve and may have more; none unless devices are shared
   std::set<StageId> closed{};         // stages that get nobody now
+  std::map<ProcessIncarnation, StageId> destinations{};  // of free workers that move there
+  // By stage, with those to come: they decide, and any stage may grow while the run lacks replicas; empty: counts do.
+  std::vector<double> capacities{};
+  std::uint32_t limit = 0;  // of each stage where capacities decide; 0: none
 };
 
 struct Replacement {

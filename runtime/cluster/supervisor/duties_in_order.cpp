@@ -9,6 +9,7 @@ DutiesInOrder make_duties(Truth& truth, ReservedNumbers& numbers) {
           GatheringDuty(truth, truth.roster, numbers),
           DrainDuty(truth, truth.roster.leavers),
           GivingWayDuty(truth, truth.roster),
+          RebalanceDuty(truth, truth.speeds, truth.roster.mover),
           ReturnDuty(truth, numbers),
           RollBackDuty(truth, truth.search),
           StartingDuty(truth, truth.starting, truth.starts, numbers),

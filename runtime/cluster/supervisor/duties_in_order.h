@@ -14,6 +14,7 @@
 #include "runtime/cluster/duties/introductions.h"
 #include "runtime/cluster/duties/joining.h"
 #include "runtime/cluster/duties/losses.h"
+#include "runtime/cluster/duties/moves/rebalancing.h"
 #include "runtime/cluster/duties/operator.h"
 #include "runtime/cluster/duties/quarantine.h"
 #include "runtime/cluster/duties/returning.h"
@@ -28,10 +29,12 @@ namespace shoal {
 
 // The order in which they hear. Quarantine comes first: the consequences of an end may send all replicas back to the
 // same samples. Membership is settled before leaving, starting, joining and losses; the end before answers;
-// steps come last, when all that the next commit waits for has been looked at.
-using DutiesInOrder = std::tuple<QuarantineDuty, WatchDuty, GatheringDuty, DrainDuty, GivingWayDuty, ReturnDuty,
-                                 RollBackDuty, StartingDuty, IntroductionDuty, JoinDuty, ChildrenDuty, CheckpointDuty,
-                                 LossDuty, EndingDuty, OperatorDuty, SaveDuty, RoundDuty, StepDuty>;
+// steps come last, when all that the next commit waits for has been looked at. Moves come after leaving and before
+// joining: whoever leaves for good goes first, and a joiner that is being added is still one when its move is looked
+// at.
+using DutiesInOrder = std::tuple<QuarantineDuty, WatchDuty, GatheringDuty, DrainDuty, GivingWayDuty, RebalanceDuty,
+                                 ReturnDuty, RollBackDuty, StartingDuty, IntroductionDuty, JoinDuty, ChildrenDuty,
+                                 CheckpointDuty, LossDuty, EndingDuty, OperatorDuty, SaveDuty, RoundDuty, StepDuty>;
 
 // truth, numbers: outlive the duties.
 [[nodiscard]] DutiesInOrder make_duties(Truth& truth, ReservedNumbers& numbers);

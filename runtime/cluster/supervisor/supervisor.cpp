@@ -67,6 +67,7 @@ template SupervisorEffects SupervisorCore::hear(const CheckpointFailed&, Instant
 template SupervisorEffects SupervisorCore::hear(const StateProgress&, Instant);
 template SupervisorEffects SupervisorCore::hear(const StateUnavailable&, Instant);
 template SupervisorEffects SupervisorCore::hear(const EvaluationResult&, Instant);
+template SupervisorEffects SupervisorCore::hear(const MeasuredWork&, Instant);
 template SupervisorEffects SupervisorCore::hear(const Revocations&, Instant);
 
 // Gives metrics the events of stages and of storage.

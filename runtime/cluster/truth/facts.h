@@ -122,6 +122,11 @@ struct DrainAsked {
 struct LeaversDue {};       // those who are missed by nobody
 struct SavedLeaversDue {};  // and those who have left their state
 struct AllLeaversDue {};
+struct MoverGoes {  // its process stays
+  Incarnation replica;
+  StageId stage;
+  std::string reason;
+};
 struct LeaverGoes {
   ProcessIncarnation process;
   std::string reason;
@@ -190,7 +195,7 @@ struct HandsOver {    // this process alone ends; the next term goes on
 using RunFact = OneOf<GivenUp, ProcessGone, ProcessJoined, CameBack, LinkedAgain, Served, Welcomed, PutOut,
                       PeersChanged, ComplaintsDue, WorkersChanged, JoinersDue, ReadyInTraining, StrangerReady,
                       ReplicaFailed, WorkerRests, OrderedToEnd, MembersDue, MemberLost, DrainAsked, LeaversDue,
-                      SavedLeaversDue, AllLeaversDue, LeaverGoes, CommitDue, RoundsDue, StepForgotten,
+                      SavedLeaversDue, AllLeaversDue, MoverGoes, LeaverGoes, CommitDue, RoundsDue, StepForgotten,
                       CheckpointDelayed, CheckpointWanted, LastStateUnsaved, PhaseBegins, ReturnBegins, ReturnDue,
                       LossDue, RollBack, StartWanted, StartFailed, StartOver, BranchBegins, BranchBegun, StartRepeated,
                       StartPaused, TrainingBegins, EndDue, DismissalDue, EndsAfterStep, EndOfRun, EndsAgain, HandsOver>;

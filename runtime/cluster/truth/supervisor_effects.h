@@ -12,6 +12,7 @@
 #include "messages/values/one_of.h"
 #include "runtime/base/clock.h"
 #include "runtime/cluster/balance/machine_places.h"
+#include "runtime/cluster/balance/rebalance.h"
 #include "runtime/cluster/last_step.h"
 #include "runtime/cluster/process_directory.h"
 #include "runtime/cluster/replicas_wanted.h"
@@ -52,8 +53,12 @@ struct SupervisorConfig {
   Term term;
   StartPoint start;
   std::uint32_t stages = 1;
-  ReplicasWanted replicas;             // waited for at the start
-  std::uint32_t replicas_max = 0;      // per stage, while it trains; not above what it wants: that many
+  ReplicasWanted replicas;         // waited for at the start
+  std::uint32_t replicas_max = 0;  // per stage, while it trains; not above what it wants: that many
+  // Replicas move between stages while it trains; none: they stay where they were placed.
+  std::optional<Duration> rebalance_every{};
+  RebalanceRule rebalance{};
+  std::vector<double> stage_loads{};   // work of one microbatch in each stage, in proportion; empty: equal
   std::uint32_t microbatches = 1;      // planned per step
   std::uint64_t steps_target = 0;      // steps committed at which the run is finished
   std::uint64_t checkpoint_every = 0;  // steps; 0: only at the end

@@ -87,6 +87,19 @@ std::map<ProcessIncarnation, std::string> Truth::leavers_not_missed() const {
   return may_go;
 }
 
+bool Truth::can_mover_leave() const {
+  if (!roster.mover || !may_join() || !roster.is_served(roster.mover->to)) return false;
+  const auto member = view().find(roster.mover->replica);
+  if (!member || !roster.is_live(*member) || roster.leavers.contains(member->process)) return false;
+  const auto stays = [&](const ReplicaMember& other) {
+    return !roster.is_moving(other.incarnation) && !roster.leavers.contains(other.process);
+  };
+  const auto staying = std::ranges::count_if(roster.live(roster.mover->from), stays);
+  return staying >= static_cast<std::ptrdiff_t>(std::max<std::uint32_t>(1, config.quorum));
+}
+
+bool Truth::may_mover_go() const { return can_mover_leave() && !checkpoints.is_saving(roster.mover->replica); }
+
 bool Truth::may_join() const {
   return is_training() && !last_step.is_committed() && !last_step.stopped() && !fallback.lost();
 }

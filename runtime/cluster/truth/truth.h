@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/cluster/balance/measured_speeds.h"
 #include "runtime/cluster/ballots.h"
 #include "runtime/cluster/last_step.h"
 #include "runtime/cluster/recovery/checkpoint_desk.h"
@@ -28,7 +29,7 @@ namespace shoal {
 struct Truth {
   SupervisorConfig config;  // its start: the state that the branch began with
   Roster roster;            // processes and refusals: gathering; who leaves: draining; ended and removed: losses, and
-                            // removed to make room for another, and who gives way: sharing
+                            // removed to make room for another, and who gives way: sharing; who moves: rebalancing
   JournalBooks books;
   RunPhase phase = RunPhase::kGathering;
   RunClock clock;
@@ -42,6 +43,7 @@ struct Truth {
   StartSearch search;                          // roll-back
   Dismissal dismissal;                         // ending
   SignsOfLife signs;                           // watching
+  MeasuredSpeeds speeds;                       // rebalancing
   std::optional<std::string> unreadable_text;  // why the data loader waits; until it reads, or a step commits
 
   explicit Truth(SupervisorConfig given);
@@ -66,6 +68,10 @@ struct Truth {
   // Those who leave and may go between two steps: others serve their stages, and nothing of theirs is being saved. By
   // process, with the reason.
   [[nodiscard]] std::map<ProcessIncarnation, std::string> leavers_not_missed() const;
+  // True while its stage has enough others that stay, and the other stage somebody to copy.
+  [[nodiscard]] bool can_mover_leave() const;
+  // And between two steps it may: nothing of it is being saved.
+  [[nodiscard]] bool may_mover_go() const;
   // False in the last step: nothing would come of it.
   [[nodiscard]] bool may_join() const;
   // Nobody has trained since a person began this run, or went on with it.

@@ -97,6 +97,15 @@ std::string explain_starting(const Truth& truth) {
                  lacking.empty() ? "" : "; ", waiting_for(lacking));
 }
 
+// "; node3 moves from stage 0 to stage 2, since 4 s"; empty: nobody does.
+std::string explain_move(const Roster& roster, Instant now) {
+  if (!roster.mover) return {};
+  const Mover& mover = *roster.mover;
+  return compose("; ", roster.processes.name_of(mover.process), " moves from stage ", mover.from, " to stage ",
+                 mover.to) +
+         since(mover.since, now);
+}
+
 std::string explain_training(const Truth& truth, Instant now) {
   if (const auto lost = truth.fallback.lost()) return *lost;
   if (truth.last_step.is_committed() && !open_rounds(truth).empty()) return "agreeing on the last rounds";
@@ -109,7 +118,7 @@ std::string explain_training(const Truth& truth, Instant now) {
                  truth.config.steps_target, "; ", next_commit(truth).reason) +
          since(truth.clock.step_since(), now) +
          (truth.unreadable_text ? compose("; the data loader waits: ", *truth.unreadable_text) : "") +
-         truth.signs.explain(truth.roster.parties()) + explain_misfits(truth) +
+         explain_move(truth.roster, now) + truth.signs.explain(truth.roster.parties()) + explain_misfits(truth) +
          (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out));
 }
 

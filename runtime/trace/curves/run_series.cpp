@@ -18,15 +18,16 @@ constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 using KindOfEvent = std::pair<std::string_view, MomentKind>;
 constexpr std::array kKinds = {
-    KindOfEvent{"injected", MomentKind::kFault},        KindOfEvent{"process_lost", MomentKind::kFault},
-    KindOfEvent{"stage_lost", MomentKind::kFault},      KindOfEvent{"stage_ended", MomentKind::kFault},
-    KindOfEvent{"restarted", MomentKind::kFault},       KindOfEvent{"escalated", MomentKind::kFault},
-    KindOfEvent{"peer_refused", MomentKind::kFault},    KindOfEvent{"digest_mismatch", MomentKind::kFault},
-    KindOfEvent{"failed", MomentKind::kFault},          KindOfEvent{"microbatch_quarantined", MomentKind::kFault},
-    KindOfEvent{"joined", MomentKind::kJoin},           KindOfEvent{"returned", MomentKind::kJoin},
-    KindOfEvent{"replica_added", MomentKind::kJoin},    KindOfEvent{"rolled_back", MomentKind::kReturn},
-    KindOfEvent{"resumed", MomentKind::kReturn},        KindOfEvent{"round", MomentKind::kRound},
-    KindOfEvent{"checkpoint", MomentKind::kCheckpoint}, KindOfEvent{"branch", MomentKind::kBranch},
+    KindOfEvent{"injected", MomentKind::kFault},     KindOfEvent{"process_lost", MomentKind::kFault},
+    KindOfEvent{"stage_lost", MomentKind::kFault},   KindOfEvent{"stage_ended", MomentKind::kFault},
+    KindOfEvent{"restarted", MomentKind::kFault},    KindOfEvent{"escalated", MomentKind::kFault},
+    KindOfEvent{"peer_refused", MomentKind::kFault}, KindOfEvent{"digest_mismatch", MomentKind::kFault},
+    KindOfEvent{"failed", MomentKind::kFault},       KindOfEvent{"microbatch_quarantined", MomentKind::kFault},
+    KindOfEvent{"joined", MomentKind::kJoin},        KindOfEvent{"returned", MomentKind::kJoin},
+    KindOfEvent{"replica_added", MomentKind::kJoin}, KindOfEvent{"rolled_back", MomentKind::kReturn},
+    KindOfEvent{"resumed", MomentKind::kReturn},     KindOfEvent{"round", MomentKind::kRound},
+    KindOfEvent{"moved", MomentKind::kJoin},         KindOfEvent{"checkpoint", MomentKind::kCheckpoint},
+    KindOfEvent{"branch", MomentKind::kBranch},
 };
 
 // True where it happened to weights, which a run that goes back has no more.

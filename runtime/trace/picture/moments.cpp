@@ -24,6 +24,8 @@ std::string sentence_of(std::string_view told) {
       {"stage_lost", "a stage has no replica left:"},
       {"joined", "a process joins:"},
       {"rejoined", "a process comes back:"},
+      {"moving", "a replica is to move to a stage that needs it more:"},
+      {"moved", "a replica that has moved serves:"},
       {"rolled_back", "the run goes back to its newest checkpoint"},
       {"resumed", "the run goes on"},
       {"training", "all replicas are ready: training goes on"},

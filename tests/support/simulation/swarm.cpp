@@ -266,6 +266,8 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
   core.stages = shape_.stages;
   core.replicas = replicas_wanted(config_.pipeline);
   core.share_devices = shape_.shares_devices;
+  core.rebalance_every = shape_.rebalance_every;
+  core.rebalance.warm_up_s = 0;
   core.microbatches = shape_.microbatches;
   core.steps_target = shape_.steps;
   core.checkpoint_every = shape_.checkpoint_every;
@@ -297,9 +299,11 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
     children_[compose("sync_group/", start.stage)] = actor;
     return actor;
   };
-  settings.start_data_loader = [this, mail](const StartDataLoader&) {
+  if (core.rebalance_every) settings.work = std::make_shared<WorkBoard>();
+  settings.start_data_loader = [this, mail, work = settings.work](const StartDataLoader&) {
     DataLoaderSettings loader{{}, std::make_shared<IdentitySamples>(), mail};
     if (shape_.work) loader.samples = shape_.work->samples;
+    loader.work = work;
     loader.core.run = kRunOfSimulation;
     loader.core.term = term_;
     loader.core.stages = shape_.stages;

@@ -59,6 +59,7 @@ struct SwarmShape {
   std::uint32_t stages = 2;
   std::uint32_t replicas = 2;
   std::vector<std::uint32_t> replicas_listed{};  // one for each stage; empty: `replicas` of every stage
+  std::optional<Duration> rebalance_every{};     // replicas move between stages, by whatever speeds were measured
   std::uint64_t steps = 10;
   std::uint32_t microbatches = 6;
   std::uint64_t checkpoint_every = 0;
