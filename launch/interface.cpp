@@ -107,7 +107,7 @@ CommandSpec node() {
        {"--memory", kValue, "B", "memory that it gives, as in 24G or 16Gi (default: what is available)"},
        {"--limit-up", kValue, "R", "rate at which it sends tensors, in bit/s, as in 50M or 1G (default: no limit)"},
        {"--limit-down", kValue, "R", "likewise, at which it receives them"},
-       {"--grace", kValue, "S", "time to leave politely before the workers are killed (default: 30)"},
+       {"--grace", kValue, "S", "time to leave after SIGTERM before the workers are killed (default: 30)"},
        {"--keep-in", kValue, "DIR", "where its certificates lie while it lives (default: for temporary files)"},
        {"--trace", kValue, "DIR",
         "keep the workers' traces in DIR/trace, too: not in the run directory, which has them"},
@@ -119,6 +119,8 @@ CommandSpec node() {
       "--memory and the limits are of the node; its devices share them evenly. A stage that needs more memory than a\n"
       "device has of it is not placed there (`shoal plan` says what stages need). Heartbeats and orders wait for no\n"
       "limit.\n"
+      "SIGTERM is a drain with a deadline: the node finishes the step and hands over what only it has, and what\n"
+      "still works after --grace S is killed. Give the time until the machine is taken away, where that is known.\n"
       "Exit status: 0 left politely or the run is over, 1 internal error, 2 usage, 3 a file of --certs or another\n"
       "one, 4 refused (token, certificate, version, name taken or not its certificate's), or evicted. An\n"
       "unreachable spawner never ends a node."};
@@ -198,7 +200,8 @@ CommandSpec drain() {
           {{"NAME", true, "a node, as in node2, one device of it, as in node2:1, or a replica, as in stage/1/0"}},
           with_locator({}),
           "The node finishes the step, with all its devices, and gets no work of the next one; node2:1 or a replica\n"
-          "means one device alone. The last replica of a stage saves its state first, and the run goes on from there\n"
+          "means one device alone. The state of a stage's last replica is copied by a free worker first; where there\n"
+          "is none it is saved, and the run goes on from there\n"
           "when another node serves the stage. SIGTERM to `shoal node` does the same. While NAME or the spawner is\n"
           "being started again, a command on the spawner's machine waits up to 10 s for it.\n"
           "Exit status: 0 it leaves, 2 no node and no stage has that name, 4 the spawner is not reached, or its run is "

@@ -201,6 +201,39 @@ TEST(Nodes, LeavePolitelyWhenAsked) {
   EXPECT_EQ(first.wait(kSoon), 0) << first.err();
 }
 
+TEST(Nodes, ASpareTakesThePlaceOfTheLastOneThatLeaves) {
+  ProcessScene scene;
+  Program& boss = start_words(scene, spawner(scene, {1, 1, kEndless, {"pipeline.replicas_max=1"}}));
+  const Words join = wait_for_join_words(boss);
+  Program& first = start_node(scene, "first", join);
+  ASSERT_TRUE(scene.wait_for_steps(3));
+  Program& spare = start_node(scene, "spare", join);
+  ASSERT_TRUE(wait_until([&] { return boss.err().find("[joined] spare") != std::string::npos; }, kSoon)) << boss.err();
+  first.signal(SIGTERM);
+  EXPECT_EQ(first.wait(kSoon), 0) << first.err();
+  EXPECT_TRUE(scene.wait_for_steps(scene.records().steps.size() + 3)) << "the run goes on";
+  EXPECT_EQ(std::ranges::count(scene.records().events, "rolled_back", &EventLine::event), 0);
+  EXPECT_EQ(std::ranges::count(scene.records().events, "checkpoint", &EventLine::event), 0) << "nothing was saved";
+  boss.signal(SIGTERM);
+  EXPECT_EQ(boss.wait(kSoon), 75);
+  EXPECT_EQ(spare.wait(kSoon), 0) << spare.err();
+}
+
+// Of the only replica in the middle of a step that takes longer: it cannot leave politely in time.
+TEST(Nodes, AreKilledWhenTheirGraceIsOver) {
+  ProcessScene scene;
+  Program& boss = start_words(scene, spawner(scene, {1, 1, kEndless, {}}));
+  Words words = wait_for_join_words(boss);
+  words.insert(words.end(), {"--device", "paced:4000", "--grace", "1"});
+  Program& node = start_node(scene, "slow", words);
+  ASSERT_TRUE(wait_until([&] { return boss.err().find("[training]") != std::string::npos; }, kSoon)) << boss.err();
+  node.signal(SIGTERM);
+  EXPECT_TRUE(node.wait(kSoon).has_value());
+  EXPECT_NE(node.err().find("did not end within 1 s; killing it"), std::string::npos) << node.err();
+  boss.signal(SIGTERM);
+  EXPECT_TRUE(boss.wait(kSoon).has_value()) << boss.err();
+}
+
 // A run in progress that newcomers try to enter.
 struct BusyRun {
   ProcessScene scene;

@@ -17,6 +17,15 @@ namespace {
   });
 }
 
+// Says whether a worker is free that stays.
+[[nodiscard]] bool has_spare(const Truth& truth, const std::vector<ProcessIncarnation>& drained) {
+  const auto is_spare = [&](ProcessIncarnation process) {
+    return truth.roster.stages_of(process).empty() && !truth.roster.leavers.contains(process) &&
+           std::ranges::find(drained, process) == drained.end();
+  };
+  return std::ranges::any_of(truth.roster.processes.alive(ProcessRole::kNode), is_spare);
+}
+
 [[nodiscard]] std::string fate_of(const Truth& truth, ProcessIncarnation process,
                                   const std::vector<ProcessIncarnation>& drained) {
   const std::string name = truth.roster.processes.name_of(process);
@@ -33,8 +42,9 @@ namespace {
   }
   for (const StageId stage : stages) {
     if (is_served_without(truth.roster, stage, drained)) continue;
-    return compose(name, " is the last to serve stage ", stage, "; it leaves when its state is saved after step ",
-                   steps);
+    const std::string last = compose(name, " is the last to serve stage ", stage, "; it leaves when ");
+    if (has_spare(truth, drained)) return last + "another has copied its state and serves";
+    return compose(last, "its state is saved after step ", steps);
   }
   return compose(name, " leaves after step ", steps);
 }
@@ -65,6 +75,7 @@ Answers DrainDuty::on(const DrainAsked& asked, Instant /*now*/) {
   const std::string name = truth_.roster.processes.name_of(asked.process);
   leavers_.add(asked.process, name, asked.reason);
   answers.announce("draining", name, asked.reason);
+  answers.tell(WorkersChanged{});  // a free worker takes its place
   answers.perform(AvoidReplicas{truth_.roster.leaving()});
   return answers;
 }

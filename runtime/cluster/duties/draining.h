@@ -4,8 +4,10 @@
 //   draining ──Commit──▶ RemoveReplica ──▶ EndProcess 0                      while another replica serves the stage
 //   draining, the last of its stage ──Commit with a checkpoint, then no further Commit──▶ saved ──▶ EndProcess 0
 //
-// The last one takes nothing with it: the run goes back to that very checkpoint, as soon as somebody can load it. The
-// wish is kept while members come back to a restarted spawner: only then is it known which one is the last.
+// A free worker begins to copy as soon as somebody leaves; the last of its stage stays until it serves, and so it does
+// for a replica that moves there (moves/rebalancing.h). Where nobody comes, the last one takes nothing with it: the run
+// goes back to that very checkpoint, as soon as somebody can load it. The wish is kept while members come back to a
+// restarted spawner: only then is it known which one is the last.
 #pragma once
 
 #include <string>

@@ -33,7 +33,8 @@ ReplacementQuestion JoinDuty::question(Instant now) const {
   std::set<ProcessIncarnation> busy;
   const auto take = [&](StageId stage, ReplicaId slot, ProcessIncarnation process) {
     busy.insert(process);
-    question.taken.push_back({stage, slot, roster.processes.find(process)->join.name, process});
+    const bool is_leaving = roster.leavers.contains(process);
+    question.taken.push_back({stage, slot, roster.processes.find(process)->join.name, process, is_leaving});
   };
   for (std::uint32_t stage = 0; stage < truth_.config.stages; ++stage) {
     for (const ReplicaMember& member : roster.live(StageId{stage})) take(StageId{stage}, member.slot, member.process);

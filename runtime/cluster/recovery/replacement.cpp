@@ -15,8 +15,9 @@ constexpr Duration kFirstPause = std::chrono::milliseconds(100);
 constexpr Duration kLongestPause = std::chrono::seconds(10);
 
 [[nodiscard]] std::uint32_t count_of(const ReplacementQuestion& question, StageId stage) {
-  return static_cast<std::uint32_t>(std::count_if(question.taken.begin(), question.taken.end(),
-                                                  [&](const TakenSlot& taken) { return taken.stage == stage; }));
+  return static_cast<std::uint32_t>(
+      std::count_if(question.taken.begin(), question.taken.end(),
+                    [&](const TakenSlot& taken) { return taken.stage == stage && !taken.is_leaving; }));
 }
 
 // The stage with the fewest replicas of those that lack some, else of those that may have more.
@@ -36,7 +37,8 @@ constexpr Duration kLongestPause = std::chrono::seconds(10);
 
 // The stage with the least capacity, nobody first, of those that may have more: any while the run lacks replicas.
 [[nodiscard]] std::optional<StageId> weakest(const ReplacementQuestion& question) {
-  const bool lacks_some = question.taken.size() < question.replicas.total(question.stages);
+  const auto staying = std::ranges::count(question.taken, false, &TakenSlot::is_leaving);
+  const bool lacks_some = static_cast<std::size_t>(staying) < question.replicas.total(question.stages);
   std::optional<std::tuple<double, StageId>> least;
   for (std::uint32_t i = 0; i < question.stages; ++i) {
     if (question.closed.contains(StageId{i})) continue;

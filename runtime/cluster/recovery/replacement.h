@@ -28,6 +28,7 @@ struct TakenSlot {
   ReplicaId slot;
   std::string node;
   ProcessIncarnation process{};
+  bool is_leaving = false;  // its place is free already for another, under another number
 };
 
 struct FreeWorker {

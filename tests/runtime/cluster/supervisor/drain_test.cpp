@@ -143,6 +143,29 @@ TEST_F(Drain, TheLastOfAStageSavesFirstAndTheRunGoesBackToThat) {
   EXPECT_TRUE(bench.has_event("rolled_back"));
 }
 
+TEST_F(Drain, TheLastOfAStageWaitsForAFreeWorkerThatCopiesIt) {
+  bench.join(5);
+  EXPECT_EQ(order("stage/0/0").verdict, OperatorVerdict::kDone);
+  bench.later(std::chrono::milliseconds(100));
+  const SpawnStage joins = bench.all<SpawnStage>().back();
+  EXPECT_EQ(joins.stage, StageId{0}) << "at once";
+  EXPECT_EQ(joins.slot, ReplicaId{2}) << "beside the two that are there";
+  EXPECT_THAT(order("stage/0/1").text, HasSubstr("leaves when another has copied its state"));
+  bench.step();
+  EXPECT_TRUE(bench.last_commit().checkpoint_by.empty());
+  ASSERT_EQ(bench.core.view().replicas_of(StageId{0}).size(), 2U) << "they stay until the newcomer serves";
+  const Incarnation last = bench.core.view().replicas_of(StageId{0}).front().incarnation;
+  const std::uint64_t version = bench.core.view().committed_steps();
+  bench.hear(StageReady{StageId{0}, last, {}, version, 7});
+  bench.hear(StageReady{StageId{0}, joins.replica, {}, version, 7});
+  ASSERT_EQ(bench.core.view().replicas_of(StageId{0}).size(), 3U);
+  bench.step();
+  ASSERT_EQ(bench.core.view().replicas_of(StageId{0}).size(), 1U);
+  EXPECT_EQ(bench.core.view().replicas_of(StageId{0}).front().incarnation, joins.replica);
+  EXPECT_EQ(bench.all<EndProcess>().size(), 2U);
+  EXPECT_FALSE(bench.has_event("rolled_back"));
+}
+
 TEST_F(Drain, WhatCannotBeSavedKeepsTheLastOneAndStopsNobody) {
   leave_one();
   (void)order("stage/0/1");
