@@ -1,6 +1,6 @@
 // Answers how many replicas a stage should have: pipeline.replicas, one number for all stages or one for each.
 //
-// Whoever places, counts or names replicas asks here, so that both forms of the key mean the same everywhere. Pure.
+// All that place, count or name replicas ask here, so that both forms of the key mean the same everywhere. Pure.
 #pragma once
 
 #include <algorithm>

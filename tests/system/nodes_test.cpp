@@ -219,7 +219,7 @@ TEST(Nodes, ASpareTakesThePlaceOfTheLastOneThatLeaves) {
   EXPECT_EQ(spare.wait(kSoon), 0) << spare.err();
 }
 
-// Of the only replica in the middle of a step that takes longer: it cannot leave politely in time.
+// The only replica is in the middle of a step that takes longer: it cannot leave politely in time.
 TEST(Nodes, AreKilledWhenTheirGraceIsOver) {
   ProcessScene scene;
   Program& boss = start_words(scene, spawner(scene, {1, 1, kEndless, {}}));

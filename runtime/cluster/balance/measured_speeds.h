@@ -13,7 +13,7 @@
 
 namespace shoal {
 
-// What a replica computed since it was asked last.
+// Work that a replica did since it was asked last.
 struct MeasuredWork {
   Incarnation replica;
   double computed_ms = 0;

@@ -25,7 +25,7 @@ class WorkBoard {
       ++work.microbatches;
     }
   }
-  // What came since the last call.
+  // Returns what came since the last call.
   [[nodiscard]] std::vector<MeasuredWork> take() {
     std::map<Incarnation, MeasuredWork> sums;
     {

@@ -1,6 +1,6 @@
 // Chooses the worker for a slot that a stage lost while the run trains, and how often one may try. Pure, says why.
 //
-// Whoever moves goes where it is to serve. Then, a stage that lacks replicas first, of several the one with the fewest;
+// A mover goes where it is to serve. Then, a stage that lacks replicas first, of several the one with the fewest;
 // where replicas are moved by capacity, the stage that has least of it, as long as the run as a whole lacks some. Of
 // the free workers: the one that served the slot before (its process was started again, or only its actor ended), else
 // one whose node serves the stage least, then the least used node, then the one that joined first. Beyond `replicas` a

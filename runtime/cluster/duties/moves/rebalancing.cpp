@@ -102,7 +102,7 @@ void RebalanceDuty::note_members(Instant now) {
   }
 }
 
-// Whether another should come in the place of who leaves is looked at at once: the last of a stage waits for it.
+// Looks at once for another in the place of one that leaves: the last of a stage waits for it.
 void RebalanceDuty::note_leavers(Instant now) {
   const auto leaving = truth_.roster.leavers.all();
   std::erase_if(leavers_, [&](ProcessIncarnation process) { return !leaving.contains(process); });
@@ -126,7 +126,7 @@ bool RebalanceDuty::is_urgent_now(const std::vector<StageLoad>& stages, Instant 
   return is_any;
 }
 
-// What a move costs: the time that the last one took, and the rest of a step, for which nothing more is planned on the
+// Counts as cost the time that the last move took, and the rest of a step, for which nothing more is planned on the
 // mover; with rounds, what it trained since the last one. What it gains lasts until the end of the run at most.
 RebalanceRule RebalanceDuty::rule_for(bool is_urgent, Instant now) const {
   const SupervisorConfig& config = truth_.config;

@@ -38,7 +38,7 @@ class RebalanceDuty {
   [[nodiscard]] Answers on(const TickCame& tick, Instant now);
 
  private:
-  // What a stage had before it lost somebody, and when that is looked at.
+  // Capacity of a stage before it lost somebody, and when that is looked at.
   struct Loss {
     double capacity_before = 0;
     Instant look_at;
