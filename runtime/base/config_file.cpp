@@ -295,6 +295,9 @@ Status check_together(const Draft& draft) {
     return conflict(draft, "pipeline.stages", "model.layers",
                     "each stage needs a layer of its own; take fewer stages or more layers");
   if (auto status = check_cut(draft); !status) return status;
+  if (config.swarm.share_devices && config.swarm.rebalance_every_s > 0)
+    return conflict(draft, "swarm.share_devices", "swarm.rebalance_every_s",
+                    "a worker that serves several stages is not moved; turn one of them off");
   if (config.batch.sequences % config.batch.microbatch != 0)
     return conflict(draft, "batch.sequences", "batch.microbatch", "the batch must be a whole number of microbatches");
   if (microbatches_per_step(config) > kMicrobatchesMax)

@@ -399,6 +399,14 @@ TEST(ConfigFile, ReplicasAreOneNumberOrOneForEachStage) {
   EXPECT_EQ(number->pipeline.replicas, 3);
 }
 
+TEST(ConfigFile, AWorkerThatServesSeveralStagesIsNotMoved) {
+  const std::string shared = "[swarm]\nshare_devices = true\n";
+  EXPECT_TRUE(parse_config(shared, "").ok());
+  const auto both = parse_config(shared + "rebalance_every_s = 60\n", "");
+  ASSERT_FALSE(both.ok());
+  EXPECT_NE(both.failure().message.find("is not moved"), std::string::npos) << both.failure().message;
+}
+
 TEST(ConfigFile, AListOfReplicasThatDoesNotFitIsRefusedWithItsLineAndWhatWasExpected) {
   const std::string short_list = refusal("[pipeline]\nstages = 4\nreplicas = [5, 1, 1]\n");
   EXPECT_THAT(short_list, AllOf(HasSubstr(":3"), HasSubstr("expected 4, got 3"), HasSubstr("pipeline.stages = 4")));

@@ -8,8 +8,9 @@
 
 #include <ATen/ops/empty.h>
 
-#include "runtime/base/check.h"
 #include "runtime/device/queue/device_queue.h"
+
+#include "runtime/base/check_after_torch.h"
 
 namespace shoal {
 
