@@ -27,7 +27,7 @@ constexpr double kMsPerSecond = 1000;
 Answers RebalanceDuty::on(const MeasuredWork& work, Instant /*now*/) {
   const auto stage = truth_.view().stage_of(work.replica);
   if (!stage) return {};
-  speeds_.hear(truth_.view().process_of(work.replica), load_of(truth_, *stage), work);
+  speeds_.hear(truth_.view().members().process_of(work.replica), load_of(truth_, *stage), work);
   is_measured_ = true;
   return {};
 }

@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include <ATen/ops/empty.h>
-
 #include "runtime/device/queue/device_queue.h"
+
+#include <ATen/ops/empty.h>
 
 #include "runtime/base/check_after_torch.h"
 
