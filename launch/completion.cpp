@@ -18,7 +18,7 @@ std::string joined(const std::vector<std::string>& words) {
 std::vector<std::string> option_names(const CommandSpec& command) {
   std::vector<std::string> names;
   for (const OptionSpec& option : command.options) {
-    if (option.kind != OptionKind::kNotYet) names.push_back(option.name);
+    names.push_back(option.name);
   }
   names.emplace_back("--help");
   return names;
@@ -97,7 +97,6 @@ std::string fish_lines(const CompletedWords& words) {
       seen += "; and __fish_seen_subcommand_from " + second;
     }
     for (const OptionSpec& option : command.options) {
-      if (option.kind == OptionKind::kNotYet) continue;
       const std::string values = option.name == "--set" ? " -x -a '" + joined(words.keys) + "'" : " -r";
       text += compose("complete -c shoal -n '", seen, "' -l ", option.name.substr(2),
                       option.kind == OptionKind::kFlag ? "" : values, " -d ", quoted(option.meaning), "\n");

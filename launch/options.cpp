@@ -46,7 +46,6 @@ std::string usage_of(const OptionSpec& option) {
     case OptionKind::kValue: return "[" + option.name + " " + option.value + "]";
     case OptionKind::kRepeated: return "[" + option.name + " " + option.value + "]...";
     case OptionKind::kOptionalValue: return "[" + option.name + " [" + option.value + "]]";
-    case OptionKind::kNotYet: return "";
   }
   return "";
 }
@@ -103,7 +102,6 @@ class OptionReader {
     const auto option = std::find_if(command_.options.begin(), command_.options.end(),
                                      [&name](const OptionSpec& candidate) { return candidate.name == name; });
     if (option == command_.options.end()) return unknown(name);
-    if (option->kind == OptionKind::kNotYet) return refuse(name + ": not in this version");
     auto& values = options_.given_[name];
     if (equals != std::string::npos) {
       if (option->kind == OptionKind::kFlag) return refuse(name + " takes no value");
@@ -213,7 +211,6 @@ std::string help_text(const CommandSpec& command) {
   text += "\n\n" + command.summary + "\n\n";
   for (const auto& positional : command.positionals) text += line_of(positional.name, positional.meaning);
   for (const auto& option : command.options) {
-    if (option.kind == OptionKind::kNotYet) continue;
     text += line_of(option.value.empty() ? option.name : option.name + " " + option.value, option.meaning);
   }
   text += line_of("--help", "this text");

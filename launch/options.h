@@ -22,7 +22,6 @@ enum class OptionKind {
   kRequired,       // the same, and refused without
   kRepeated,       // --set k=v --set k=v, and also --join a b: values up to the next option
   kOptionalValue,  // --resume [DIR]
-  kNotYet,         // known to the interface, refused with 'not in this version'
 };
 
 struct OptionSpec {

@@ -59,7 +59,6 @@ TEST(Options, WhatIsWrongIsNamedWithWhatWasMeant) {
   EXPECT_THAT(refusal("train", {"--single=3"}), HasSubstr("takes no value"));
   EXPECT_THAT(refusal("eval", {}), HasSubstr("RUN is missing"));
   EXPECT_THAT(refusal("export", {"runs/a"}), HasSubstr("--to DIR is missing"));
-  EXPECT_THAT(refusal("node", {"--memory", "3"}), HasSubstr("not in this version"));
 }
 
 TEST(Options, NumbersAreCheckedWithTheirOption) {
