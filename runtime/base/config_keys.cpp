@@ -122,17 +122,6 @@ class Section {
     return key;
   }
 
-  // A key that this version does not carry out; `accepted` is the value that asks for nothing else, if there is one.
-  ConfigKey& later(std::string name, KeyType type, std::optional<KeyValue> accepted, std::string meaning) {
-    ConfigKey& key = append(std::move(name), "", std::move(meaning));
-    key.type = type;
-    key.in_this_version = false;
-    key.resume = kChange;
-    if (accepted) key.default_text = toml_text(*accepted);
-    key.accepted = std::move(accepted);
-    return key;
-  }
-
   ConfigKey& append(std::string name, std::string unit, std::string meaning) {
     ConfigKey& key = keys_.emplace_back();
     key.section = name_;

@@ -1,8 +1,7 @@
 // The one table of configuration keys. Parsing, validation, the resolved file, default.toml and launch/KEYS.md are
 // all driven by it: a key that is not here does not exist, and a key that is here is documented.
 //
-// A key of the interface that this version does not carry out has no place in Config: it is accepted only with the
-// value that means what this version does (`accepted`), or never, and otherwise refused with 'not in this version'.
+// A word of the interface that this version does not carry out (`later`) is refused with 'not in this version'.
 #pragma once
 
 #include <cstdint>
@@ -51,9 +50,7 @@ struct ConfigKey {
   std::vector<std::string> choices;  // kChoice, kChoiceOrList: those of this version, the default first
   std::vector<std::string> later;    // kChoice: known values that this version does not carry out
   ResumeRule resume = ResumeRule::kMustStay;
-  bool in_this_version = true;
-  std::optional<KeyValue> accepted;            // not in this version: the value that means 'as now', if there is one
-  std::function<KeyValue(const Config&)> get;  // empty where the key is not in this version
+  std::function<KeyValue(const Config&)> get;
   std::function<void(Config&, const KeyValue&)> set;  // takes values that check_value() let through
 
   std::vector<IdleRule> idle;  // the first that holds is told

@@ -32,12 +32,6 @@ std::string range_text(const ConfigKey& key) {
   return key.type == KeyType::kText || is_word || key.type == KeyType::kBoolean ? "" : describe_expected(key);
 }
 
-bool stands_in_files(const ConfigKey& key) { return key.in_this_version || key.accepted.has_value(); }
-
-std::string value_text(const ConfigKey& key, const Config& config) {
-  return toml_text(key.get ? key.get(config) : *key.accepted);
-}
-
 // True for what the file leaves out: unresolved sizes, and a vocabulary that the tokenizer's name gives.
 bool is_unset(const ConfigKey& key, const Config& config) {
   if (key.path() == "model.vocabulary") {
@@ -54,7 +48,6 @@ std::string comment_for(const ConfigKey& key) {
     if (key.type == KeyType::kChoiceOrList) lines += ", or a list as [3, 2, 1]";
   }
   if (!range_text(key).empty()) lines += "\n# " + range_text(key);
-  if (!key.in_this_version) lines += "\n# this version has no other value";
   return lines + "\n";
 }
 
@@ -64,10 +57,10 @@ std::string write_config(const Config& config) {
   std::string text = "# The resolved configuration of a run: every key of this version with the value it has.\n";
   std::string section;
   for (const auto& key : config_keys()) {
-    if (!stands_in_files(key) || is_unset(key, config)) continue;
+    if (is_unset(key, config)) continue;
     if (key.section != section) text += "\n[" + key.section + "]\n";
     section = key.section;
-    text += key.name + " = " + value_text(key, config) + "\n";
+    text += key.name + " = " + toml_text(key.get(config)) + "\n";
   }
   return text;
 }
@@ -83,11 +76,9 @@ std::vector<std::string> resume_conflicts(const Config& saved, const Config& now
 std::string config_table_markdown() {
   std::string text = "| key | type | unit | default | meaning |\n|---|---|---|---|---|\n";
   for (const auto& key : config_keys()) {
-    const std::string limits = key.accepted ? "; no other value in this version" : "; not in this version";
-    const std::string meaning = key.in_this_version ? key.meaning : key.meaning + limits;
     const std::string standard = key.default_text.empty() ? "" : "`" + key.default_text + "`";
     text +=
-        compose("| `", key.path(), "` | ", type_name(key), " | ", key.unit, " | ", standard, " | ", meaning, " |\n");
+        compose("| `", key.path(), "` | ", type_name(key), " | ", key.unit, " | ", standard, " | ", key.meaning, " |\n");
   }
   return text;
 }
@@ -98,7 +89,6 @@ std::string default_config_toml() {
       "# every key also goes as --set section.key=value (first) and as SHOAL_SECTION_KEY (second).\n";
   std::string section;
   for (const auto& key : config_keys()) {
-    if (!stands_in_files(key)) continue;
     if (key.section != section) text += "\n[" + key.section + "]\n";
     section = key.section;
     const bool follows = is_unset(key, Config{});

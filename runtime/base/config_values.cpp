@@ -85,12 +85,6 @@ Failure unexpected(const ConfigKey& key, const KeyValue& value) {
   return fail(Error::kUsage, compose(key.path(), " = ", toml_text(value), ": expected ", describe_expected(key), hint));
 }
 
-Failure not_in_this_version(const ConfigKey& key, const KeyValue& value) {
-  const std::string only =
-      key.accepted ? compose("; leave it out, or say ", toml_text(*key.accepted)) : std::string("; leave it out");
-  return fail(Error::kUsage, compose(key.path(), " = ", toml_text(value), ": not in this version", only));
-}
-
 bool fits(const ConfigKey& key, const KeyValue& value) {
   switch (key.type) {
     case KeyType::kBoolean: return std::holds_alternative<bool>(value);
@@ -211,10 +205,6 @@ Result<KeyValue> check_value(const ConfigKey& key, KeyValue value) {
   const auto* integer = std::get_if<std::int64_t>(&value);
   if (key.type == KeyType::kReal && integer != nullptr) value = static_cast<double>(*integer);
   if (key.type == KeyType::kCounts || key.type == KeyType::kChoiceOrList) value = as_integers(std::move(value));
-  if (!key.in_this_version) {
-    if (key.accepted && *key.accepted == value) return value;
-    return not_in_this_version(key, value);
-  }
   const auto* word = std::get_if<std::string>(&value);
   if (word && !is_utf8(*word)) {
     return fail(Error::kUsage, compose(key.path(), ": expected text in UTF-8: a run's file cannot hold other bytes"));
