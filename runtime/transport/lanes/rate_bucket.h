@@ -23,11 +23,11 @@ class RateBucket {
 
   [[nodiscard]] bool is_bounded() const { return byte_per_s_ > 0; }
   [[nodiscard]] bool may_go(Instant now) const { return !is_bounded() || level_at(now) >= 0; }
-  // Returns the time until something may go.
+  // Returns the time until something may go; a nanosecond more, for what the sums of doubles round off.
   [[nodiscard]] Duration wait(Instant now) const {
     if (may_go(now)) return Duration::zero();
     const std::chrono::duration<double> owed(-level_at(now) / byte_per_s_);
-    return std::chrono::ceil<Duration>(owed);
+    return std::chrono::ceil<Duration>(owed) + Duration(1);
   }
   void take(std::size_t bytes, Instant now) {
     if (!is_bounded()) return;
