@@ -21,12 +21,12 @@
 
 #include "messages/journal.h"
 #include "runtime/base/bound.h"
-#include "runtime/journal/agreed_rounds.h"
 #include "runtime/journal/lost_tokens.h"
 #include "runtime/journal/quarantines.h"
 #include "runtime/journal/requeued_samples.h"
 #include "runtime/journal/run_ends.h"
-#include "runtime/journal/view_members.h"
+#include "runtime/journal/view/agreed_rounds.h"
+#include "runtime/journal/view/members.h"
 
 namespace shoal {
 

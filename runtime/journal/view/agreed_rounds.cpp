@@ -1,5 +1,5 @@
 // Rounds are kept by their newest number alone: those of a fragment are agreed in order.
-#include "runtime/journal/agreed_rounds.h"
+#include "runtime/journal/view/agreed_rounds.h"
 
 #include "runtime/base/check.h"
 #include "runtime/base/compose.h"

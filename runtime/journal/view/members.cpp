@@ -1,5 +1,5 @@
 // The index by incarnation always says what the stages say: add, remove and clear change both.
-#include "runtime/journal/view_members.h"
+#include "runtime/journal/view/members.h"
 
 #include <algorithm>
 #include <utility>

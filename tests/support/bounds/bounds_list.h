@@ -99,7 +99,7 @@ inline constexpr std::array kNumbersList = {
                  "OperatorWords.ADamagedOrderIsRefusedByItsField", ""},
     ListedNumber{"runtime/journal/divergence.h:kSkipsMax", "Divergence.TenSkippedStepsInARowAndNoFewer", ""},
     ListedNumber{"runtime/cluster/watch/refused_peers.h:kNameBytesMax", "RefusedPeers.AreOnlyWhoCanBeOne", ""},
-    ListedNumber{"runtime/journal/view_members.cpp:kStagesMax", "View.S6TakesNoStageThatNoRunHas", ""},
+    ListedNumber{"runtime/journal/view/members.cpp:kStagesMax", "View.S6TakesNoStageThatNoRunHas", ""},
     ListedNumber{"runtime/pipeline/request_table.cpp:kDoublingsMax", "",
                  "of an exponent: times have a ceiling long before"},
     ListedNumber{"runtime/storage/checkpoint_reader.cpp:kLooksMax", "Checkpoint.IsFoundWhileOthersTakeItsPlace", ""},
