@@ -349,6 +349,7 @@ void make_agree(Config& config) {
     config.pipeline.cut_listed.back() += config.model.layers - config.pipeline.stages;
   }
   config.batch.sequences = 5 * config.batch.microbatch;
+  if (config.swarm.share_devices) config.swarm.rebalance_every_s = 0;
   config.swarm.dead_after_ms = 2 * config.swarm.heartbeat_ms;
   std::vector<int>& listed = config.pipeline.replicas_listed;
   if (!listed.empty()) listed.resize(static_cast<std::size_t>(config.pipeline.stages), listed.front());
