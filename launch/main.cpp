@@ -52,9 +52,7 @@ Run in_worker(Result<Checked> (*check)(const Options&), const std::vector<std::s
 
 Result<int> run_completion(const Options& options) {
   std::vector<std::string> keys;
-  for (const ConfigKey& key : config_keys()) {
-    if (key.in_this_version) keys.push_back(key.section + "." + key.name);
-  }
+  for (const ConfigKey& key : config_keys()) keys.push_back(key.path());
   const auto script = completion_script(*options.positional(0), {commands(), std::move(keys)});
   if (!script) return script.failure();
   print(*script);

@@ -120,7 +120,7 @@ std::vector<std::string> unknown_in(const std::string& example) {
     if (begin == std::string::npos || !words[i].substr(begin).starts_with("--")) continue;
     const std::string option = words[i].substr(begin, words[i].find_first_of("=]", begin) - begin);
     const bool is_there = option == "--help" || std::ranges::any_of(command->options, [&](const OptionSpec& spec) {
-                            return spec.name == option && spec.kind != OptionKind::kNotYet;
+                            return spec.name == option;
                           });
     if (!is_there) unknown.push_back("option " + option + " of " + command->name);
     if (option == "--set" && i + 1 < words.size() && !is_key(words[i + 1])) unknown.push_back("key " + words[i + 1]);

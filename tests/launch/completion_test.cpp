@@ -53,9 +53,7 @@ TEST(Completion, OffersTheOptionsOfEveryCommandAndNoOthers) {
     words.insert(words.end(), std::istream_iterator<std::string>(name), {});
     words.emplace_back("--");
     std::vector<std::string> options = {"--help"};
-    for (const OptionSpec& option : command.options) {
-      if (option.kind != OptionKind::kNotYet) options.push_back(option.name);
-    }
+    for (const OptionSpec& option : command.options) options.push_back(option.name);
     EXPECT_THAT(offered(words), testing::UnorderedElementsAreArray(options)) << command.name;
   }
 }
@@ -68,7 +66,6 @@ TEST(Completion, NamesEveryCommandAndOptionInEveryShell) {
       const std::string last = command.name.substr(command.name.rfind(' ') + 1);
       EXPECT_NE(script->find(last), std::string::npos) << shell << ": " << command.name;
       for (const OptionSpec& option : command.options) {
-        if (option.kind == OptionKind::kNotYet) continue;
         EXPECT_NE(script->find(option.name.substr(2)), std::string::npos) << shell << ": " << option.name;
       }
     }
