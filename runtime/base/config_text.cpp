@@ -77,8 +77,8 @@ std::string config_table_markdown() {
   std::string text = "| key | type | unit | default | meaning |\n|---|---|---|---|---|\n";
   for (const auto& key : config_keys()) {
     const std::string standard = key.default_text.empty() ? "" : "`" + key.default_text + "`";
-    text +=
-        compose("| `", key.path(), "` | ", type_name(key), " | ", key.unit, " | ", standard, " | ", key.meaning, " |\n");
+    text += compose("| `", key.path(), "` | ", type_name(key), " | ", key.unit, " | ", standard, " | ", key.meaning,
+                    " |\n");
   }
   return text;
 }
