@@ -186,6 +186,9 @@ TEST_F(Operator, ASpawnerThatIsBeingStartedAgainIsWaitedFor) {
     const auto spawner = named_like(scene.processes(), "internal-spawner");
     ASSERT_EQ(spawner.size(), 1U);
     ASSERT_EQ(::kill(spawner[0].pid, SIGKILL), 0);
+    const auto is_it = [&](const ProcessEntry& process) { return process.pid == spawner[0].pid; };
+    // Until it is dead it may take an order and not answer, and nobody repeats that for a person.
+    ASSERT_TRUE(wait_until([&] { return std::ranges::none_of(scene.processes(), is_it); }, kSoon));
     EXPECT_EQ(order(words), 0) << said;
     returns += words[1] == "supervisor" ? 2 : 1;
     ASSERT_TRUE(wait_until([&] { return returns_in(log) >= returns; }, kSoon));
