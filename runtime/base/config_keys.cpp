@@ -16,13 +16,6 @@ KeyRange at_least(double least) { return {least, kUnlimited, false, false}; }
 KeyRange above(double least) { return {least, kUnlimited, true, false}; }
 KeyRange between(double least, double most) { return {least, most, false, false}; }
 
-// The two fields of a key that takes a word or a list.
-template <class Field, class Listed>
-struct WordAndList {
-  Field word;
-  Listed list;
-};
-
 class Section {
  public:
   Section(std::vector<ConfigKey>& keys, std::string name) : keys_(keys), name_(std::move(name)) {}
@@ -71,20 +64,20 @@ class Section {
     return key;
   }
 
-  // A word, or a list in a field of its own: the enumeration's value behind those of `choices` stands for it.
+  // A word in the first field, or a list in the second: the value behind those of `choices` stands for the list.
   template <class Field, class Listed>
-  ConfigKey& choose_or_list(std::string name, WordAndList<Field, Listed> fields, std::vector<std::string> choices,
+  ConfigKey& choose_or_list(std::string name, std::pair<Field, Listed> fields, std::vector<std::string> choices,
                             ResumeRule resume, std::string meaning) {
     ConfigKey& key = append(std::move(name), "", std::move(meaning));
-    using Value = std::remove_reference_t<decltype(fields.word(std::declval<Config&>()))>;
+    using Value = std::remove_reference_t<decltype(fields.first(std::declval<Config&>()))>;
     key.resume = resume;
     key.type = KeyType::kChoiceOrList;
-    key.get = [field = fields.word, listed = fields.list, choices](const Config& config) {
+    key.get = [field = fields.first, listed = fields.second, choices](const Config& config) {
       const auto word = static_cast<std::size_t>(field(config));
       if (word < choices.size()) return KeyValue(choices[word]);
       return KeyValue(std::vector<std::int64_t>(listed(config).begin(), listed(config).end()));
     };
-    key.set = [field = fields.word, listed = fields.list, choices](Config& config, const KeyValue& value) {
+    key.set = [field = fields.first, listed = fields.second, choices](Config& config, const KeyValue& value) {
       listed(config).clear();
       std::size_t word = choices.size();
       if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
@@ -249,7 +242,7 @@ void add_pipeline(std::vector<ConfigKey>& keys) {
   pipeline.add("stages", FIELD(pipeline.stages), "", kChange, "parts the model is cut into; at most model.layers")
       .range = between(1, 1024);
   pipeline
-      .choose_or_list("cut", WordAndList{FIELD(pipeline.cut), FIELD(pipeline.cut_listed)}, {"auto", "even"}, kStay,
+      .choose_or_list("cut", std::pair(FIELD(pipeline.cut), FIELD(pipeline.cut_listed)), {"auto", "even"}, kStay,
                       "layers of each stage: by cost, so that the dearest stage is as cheap as can be; as many in "
                       "each; or those that a list gives")
       .range = between(1, 1024);
