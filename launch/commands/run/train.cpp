@@ -79,7 +79,7 @@ Result<int> keep_run(const TrainOptions& options, const ChosenRun& chosen) {
   const ReplicasWanted replicas = replicas_wanted(pipeline);
   const std::uint64_t wanted = replicas.total(static_cast<std::uint32_t>(pipeline.stages));
   const auto nodes = options.nodes.value_or(wanted);
-  if (nodes < wanted) {
+  if (nodes < wanted && !chosen.config.swarm.share_devices) {
     say("warning: ", counted(static_cast<std::uint64_t>(pipeline.stages), "stage"), " of ",
         replicas.is_listed() ? replicas.text() + " replicas" : counted(replicas.most(), "replica") + " each", " need ",
         counted(wanted, "node"), ", and --nodes ", nodes,

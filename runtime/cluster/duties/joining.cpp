@@ -44,7 +44,7 @@ ReplacementQuestion JoinDuty::question(Instant now) const {
     const std::string name = roster.processes.name_of(process);
     if (roster.leavers.contains(process) || !truth_.starts.may_start(name, now)) continue;
     const bool is_free = !busy.contains(process);
-    if (!is_free && !truth_.config.share_devices) continue;
+    if (!is_free && !truth_.may_share(process)) continue;
     const Join& join = roster.processes.find(process)->join;
     auto& list = is_free ? question.free : question.sharing;
     list.push_back({{process, join.name, join.offer}, name});

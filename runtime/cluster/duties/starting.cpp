@@ -54,7 +54,9 @@ void StartingDuty::place_all(Instant now, Answers& answers) {
   auto placements = place_machines(workers, wanted);
   if (!placements) refuse(memory_refusal(workers, wanted), answers);
   if (!placements && config.share_devices && is_patience_over(now)) {
-    placements = place_shared(workers, config.stages, config.replicas);
+    auto sharing = workers;
+    std::erase_if(sharing, [&](const Worker& worker) { return !truth_.may_share(worker.process); });
+    placements = place_shared(sharing, config.stages, config.replicas);
   }
   auto each = config.share_devices ? 0 : static_cast<std::uint32_t>(workers.size() / config.stages);
   for (; !placements && each > 0 && is_patience_over(now); --each) {
@@ -105,7 +107,8 @@ void StartingDuty::share_places(Instant now, Answers& answers) {
     }
     for (const ProcessIncarnation process : processes.alive(ProcessRole::kNode)) {
       const std::string name = processes.name_of(process);
-      if (starts_.may_start(name, now)) asked.sharing.push_back({{process, processes.find(process)->join.name}, name});
+      const bool may_take = starts_.may_start(name, now) && truth_.may_share(process);
+      if (may_take) asked.sharing.push_back({{process, processes.find(process)->join.name}, name});
     }
     const auto has_failed = [&](const FreeWorker& worker) { return failed_.contains(worker.name); };
     if (!std::ranges::all_of(asked.sharing, has_failed)) std::erase_if(asked.sharing, has_failed);

@@ -62,6 +62,19 @@ TEST_F(StartingDutyTest, SharedDevicesStartWithFewerWorkersWhenNoMoreCome) {
   EXPECT_NE(added[0].process, added[2].process) << "no stage twice";
 }
 
+TEST_F(StartingDutyTest, SharedDevicesAreNoneThatAStageDoesNotFit) {
+  truth.config.share_devices = true;
+  truth.config.needs = {{1, 4'000'000'000}, {1, 4'000'000'000}};
+  join("node1", ProcessRole::kNode, 0, 1'000'000'000);
+  for (int tick = 0; tick < 200; ++tick) truth.clock.look(now += std::chrono::milliseconds(500), false);
+  EXPECT_TRUE(start().empty());
+  join("node2", ProcessRole::kNode, 0, 6'000'000'000);
+  for (int tick = 0; tick < 200; ++tick) truth.clock.look(now += std::chrono::milliseconds(500), false);
+  const auto orders = sent<SpawnStage>(duty.on(TickCame{}, now));
+  ASSERT_EQ(orders.size(), 2U) << "one replica of each stage";
+  for (const StartingReplica& one : truth.starting.all()) EXPECT_EQ(one.process, ProcessIncarnation{2});
+}
+
 TEST_F(StartingDutyTest, SharedDevicesTakeThePlaceOfAWorkerThatIsLostBeforeItServes) {
   truth.config.share_devices = true;
   truth.config.replicas = 1;
