@@ -191,7 +191,7 @@ void add_routes(caf::actor_system& system, const ControlSettings& settings) {
                 });
 }
 
-// What is not stated is null.
+// Gives null for all that the machine does not state.
 nlohmann::ordered_json machine_json(const MachineStatus& machine) {
   using Json = nlohmann::ordered_json;
   const MachineOffer& offer = machine.offer;

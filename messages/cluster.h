@@ -50,7 +50,7 @@ struct ServedReplica {
   friend bool operator==(const ServedReplica&, const ServedReplica&) = default;
 };
 
-// What a process gives to the run, by its own words (P-25c). 0: not stated; of a rate: not limited.
+// States what a process gives to the run, by its own words (P-25c). 0: not stated; of a rate: not limited.
 struct MachineOffer {
   std::uint64_t multiply_adds_s = 0;  // of one compute thread, as it measured
   std::uint64_t forward_us = 0;       // of a paced device, in place of a speed: a microbatch's forward on any stage

@@ -19,7 +19,7 @@ struct SoftmaxRow {
 // weights[i] = exp(scale scores[i] - peak), which the row's sum divides.
 [[nodiscard]] SoftmaxRow softmax_row(std::span<const float> scores, float scale, std::span<std::uint16_t> weights);
 
-// What is known of a row of queries when its gradient is computed.
+// Figures of a row of queries that are known when its gradient is computed.
 struct KnownRow {
   float scale = 0;
   float logsumexp = 0;  // peak + log(sum)

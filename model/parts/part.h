@@ -58,7 +58,7 @@ class Parameters {
   // With its copy, where products are computed in bf16.
   [[nodiscard]] Parameter of_product(const TensorSpec& tensor) const;
 
-  // What operands of products and attention are rounded to: bf16, or float32 as everything else is.
+  // Type that operands of products and attention are rounded to: bf16, or float32 as everything else is.
   [[nodiscard]] at::ScalarType product_type() const { return copies_ ? at::kBFloat16 : at::kFloat; }
   // None in float32.
   [[nodiscard]] const std::shared_ptr<Bf16Copies>& copies() const { return copies_; }

@@ -11,6 +11,7 @@
 
 #include "model/parts/loss.h"
 #include "runtime/device/host_tensor.h"
+#include "runtime/device/microbatch_input.h"
 
 #include "runtime/base/check_after_torch.h"
 
@@ -60,7 +61,7 @@ TensorBlob CpuStageExecutor::forward(const MicrobatchWork& work) {
   use_threads();
   const at::NoGradGuard no_graph;
   const bool keeps_tape = !config_.pipeline.recompute;
-  Tape tape = tape_for(work, keeps_tape ? Tape::Keeps::kAll : Tape::Keeps::kNothing);
+  Tape tape = tape_for(config_, work, keeps_tape ? Tape::Keeps::kAll : Tape::Keeps::kNothing);
   const at::Tensor output = trained_model().forward(input_of(work), tape);
   Kept kept{work, std::nullopt};
   if (keeps_tape) kept.tape = std::move(tape);
@@ -77,7 +78,7 @@ BackwardResult CpuStageExecutor::backward(MicrobatchId microbatch, const TensorB
   Kept kept = std::move(found->second);
   kept_.erase(found);
   if (!kept.tape) {
-    kept.tape = tape_for(kept.work, Tape::Keeps::kAll);
+    kept.tape = tape_for(config_, kept.work, Tape::Keeps::kAll);
     static_cast<void>(trained_model().forward(input_of(kept.work), *kept.tape));
   }
   const at::Tensor gradient = borrow(output_gradient);
@@ -91,7 +92,7 @@ BackwardResult CpuStageExecutor::forward_backward(const MicrobatchWork& work, We
   CHECK(plan_.has_head, "only the last stage has a loss");
   use_threads();
   const at::NoGradGuard no_graph;
-  Tape tape = tape_for(work, Tape::Keeps::kAll);
+  Tape tape = tape_for(config_, work, Tape::Keeps::kAll);
   LossAndGradient loss =
       loss_and_gradient(trained_model().forward(input_of(work), tape), borrow(work.targets).to(at::kLong));
   BackwardResult result = differentiate(std::exchange(loss.dlogits_BTV, {}), tape, work, when);
@@ -154,19 +155,8 @@ std::vector<std::string> CpuStageExecutor::tensor_names() const {
 
 at::Tensor CpuStageExecutor::input_of(const MicrobatchWork& work) const {
   at::Tensor input = borrow(work.input);
-  const bool takes_tokens = plan_.has_embedding;
-  CHECK(input.scalar_type() == (takes_tokens ? at::kInt : at::kFloat), "tokens int32, activations float32");
-  CHECK(takes_tokens || input.dim() == 3, "activations are [B,T,C]");
+  check_input(input, plan_);
   return input;
-}
-
-Tape CpuStageExecutor::tape_for(const MicrobatchWork& work, Tape::Keeps keeps) const {
-  const Dropout dropout{
-      .rate = config_.model.dropout,
-      .seed = config_.run.seed,
-      .step = work.step.value,
-      .first_sample = std::uint64_t{work.microbatch.value} * static_cast<std::uint64_t>(config_.batch.microbatch)};
-  return Tape(dropout, keeps);
 }
 
 BackwardResult CpuStageExecutor::differentiate(const at::Tensor& gradient, Tape& tape, const MicrobatchWork& work,

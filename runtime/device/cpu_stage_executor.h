@@ -63,7 +63,6 @@ class CpuStageExecutor final : public StageExecutor {
 
   // Tokens or an activation; borrowed from the work, which must outlive it.
   [[nodiscard]] at::Tensor input_of(const MicrobatchWork& work) const;
-  [[nodiscard]] Tape tape_for(const MicrobatchWork& work, Tape::Keeps keeps) const;
   // gradient: of the stage's output, or of the logits.
   [[nodiscard]] BackwardResult differentiate(const at::Tensor& gradient, Tape& tape, const MicrobatchWork& work,
                                              WeightGradients when);

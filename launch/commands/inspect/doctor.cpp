@@ -90,7 +90,7 @@ Finding gpu() {
           "install the CUDA toolkit, then run launch/shoal, which builds the part for GPUs"};
 }
 
-// What a worker of this machine would state at its join.
+// Measures what a worker of this machine would state at its join.
 Finding speed() {
   const auto text = worker_speed();
   if (!text) return {"speed", Verdict::kUntried, text.failure().message, "see the finding about the worker"};

@@ -32,7 +32,7 @@ struct Feature {
 
 // Reads the worker's lines, NAME yes or NAME no WHY. A feature without a line is not there.
 [[nodiscard]] std::vector<Feature> features_of(const std::string& lines);
-// What the worker says when it is started and asked.
+// Starts the worker and asks it.
 [[nodiscard]] std::vector<Feature> worker_features();
 
 }  // namespace shoal

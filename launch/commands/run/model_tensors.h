@@ -1,5 +1,5 @@
-// Lists a model's tensors for import and export, out of its list of layers.
-// That list is model/layer_list.h: nothing else knows the names.
+// Lists a model's tensors for import and export, out of its list of layers (model/layer_list.h), which alone knows the
+// names.
 #pragma once
 
 #include "runtime/base/config.h"

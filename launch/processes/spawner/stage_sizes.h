@@ -1,5 +1,5 @@
-// What a replica of each stage asks of its machine, as `shoal plan` prints it: the supervisor places by it, and does
-// not see the model.
+// Sizes of each stage: what a replica of it asks of its machine, as `shoal plan` prints it. The supervisor places by
+// them, and does not see the model.
 #pragma once
 
 #include <cstdint>

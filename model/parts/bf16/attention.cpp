@@ -64,7 +64,7 @@ class Scratch {
   at::Tensor memory_;
 };
 
-// What lies above the diagonal weighs nothing.
+// Clears the weights above the diagonal.
 void clear_rest(std::span<std::uint16_t> row, std::int64_t width) {
   std::fill_n(row.data() + row.size(), static_cast<std::size_t>(width) - row.size(), std::uint16_t{0});
 }

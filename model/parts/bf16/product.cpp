@@ -52,7 +52,7 @@ at::Tensor in_out(const at::Tensor& weight, Orientation orientation) {
   return orientation == Orientation::kInOut ? weight : weight.t();
 }
 
-// What is asked for beside x.
+// Everything that a product is asked for, beside x.
 struct ProductOrder {
   Bf16Factor weight;
   std::optional<Bf16Factor> bias;

@@ -11,6 +11,7 @@
 
 #include "model/parts/loss.h"
 #include "runtime/device/host_tensor.h"
+#include "runtime/device/microbatch_input.h"
 #include "runtime/device/queue/queued_tensor.h"
 
 #include "runtime/base/check_after_torch.h"
@@ -77,7 +78,7 @@ TensorBlob QueuedStageExecutor::forward(const MicrobatchWork& work) {
   CHECK(!plan_.has_head, "the last stage runs forward_backward");
   const Computing computing(*queue_);
   const bool keeps_tape = !config_.pipeline.recompute;
-  Tape tape = tape_for(work, keeps_tape ? Tape::Keeps::kAll : Tape::Keeps::kNothing);
+  Tape tape = tape_for(config_, work, keeps_tape ? Tape::Keeps::kAll : Tape::Keeps::kNothing);
   const at::Tensor output = model_->forward(input_of(work), tape);
   Kept kept{work, std::nullopt};
   if (keeps_tape) kept.tape = std::move(tape);
@@ -95,7 +96,7 @@ BackwardResult QueuedStageExecutor::backward(MicrobatchId microbatch, const Tens
   Kept kept = std::move(found->second);
   kept_.erase(found);
   if (!kept.tape) {
-    kept.tape = tape_for(kept.work, Tape::Keeps::kAll);
+    kept.tape = tape_for(config_, kept.work, Tape::Keeps::kAll);
     static_cast<void>(model_->forward(input_of(kept.work), *kept.tape));
   }
   const auto& sizes = kept.work.input.shape;
@@ -112,7 +113,7 @@ BackwardResult QueuedStageExecutor::backward(MicrobatchId microbatch, const Tens
 BackwardResult QueuedStageExecutor::forward_backward(const MicrobatchWork& work, WeightGradients when) {
   CHECK(plan_.has_head, "only the last stage has a loss");
   const Computing computing(*queue_);
-  Tape tape = tape_for(work, Tape::Keeps::kAll);
+  Tape tape = tape_for(config_, work, Tape::Keeps::kAll);
   const at::Tensor targets = on_device(work.targets).to(at::kLong);
   LossAndGradient loss = loss_and_gradient(model_->forward(input_of(work), tape), targets);
   BackwardResult result = differentiate(std::exchange(loss.dlogits_BTV, {}), tape, work, when);
@@ -249,19 +250,8 @@ at::Tensor QueuedStageExecutor::on_device(const TensorBlob& blob) {
 
 at::Tensor QueuedStageExecutor::input_of(const MicrobatchWork& work) {
   at::Tensor input = on_device(work.input);
-  const bool takes_tokens = plan_.has_embedding;
-  CHECK(input.scalar_type() == (takes_tokens ? at::kInt : at::kFloat), "tokens int32, activations float32");
-  CHECK(takes_tokens || input.dim() == 3, "activations are [B,T,C]");
+  check_input(input, plan_);
   return input;
-}
-
-Tape QueuedStageExecutor::tape_for(const MicrobatchWork& work, Tape::Keeps keeps) const {
-  const Dropout dropout{
-      .rate = config_.model.dropout,
-      .seed = config_.run.seed,
-      .step = work.step.value,
-      .first_sample = std::uint64_t{work.microbatch.value} * static_cast<std::uint64_t>(config_.batch.microbatch)};
-  return Tape(dropout, keeps);
 }
 
 TensorBlob QueuedStageExecutor::given_away(const at::Tensor& values) const {

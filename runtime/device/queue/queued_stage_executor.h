@@ -71,7 +71,6 @@ class QueuedStageExecutor final : public LateStageExecutor {
 
   [[nodiscard]] at::Tensor on_device(const TensorBlob& blob);
   [[nodiscard]] at::Tensor input_of(const MicrobatchWork& work);
-  [[nodiscard]] Tape tape_for(const MicrobatchWork& work, Tape::Keeps keeps) const;
   [[nodiscard]] TensorBlob given_away(const at::Tensor& values) const;
   // A copy that is there when the device is past it.
   [[nodiscard]] at::Tensor on_its_way_to_host(const at::Tensor& values) const;
