@@ -99,24 +99,17 @@ struct Performer {
     return perform(self, state.core->appended(entry, now(self)));
   }
   bool operator()(const SendJournal& effect) const {
-    auto& journal = *self->state.settings.journal;
-    const SupervisorConfig& config = self->state.settings.core;
-    JournalEntries news{config.run, config.term, {}};
-    JournalPosition after = effect.after;
-    if (after < journal.begins_after()) {
-      auto snapshot = journal.snapshot();
-      if (!snapshot) return halt(snapshot.failure());
-      after = journal.begins_after();
-      news.past = std::move(snapshot->view);
+    const JournalPosition newest = self->state.core->view().position();
+    for (JournalPosition after = effect.after;;) {
+      auto news = journal_after(after);
+      if (!news) return halt(news.failure());
+      if (!news->past && news->entries.empty()) return true;
+      if (!news->entries.empty()) after = news->entries.back().position;
+      const bool is_last = !effect.is_whole || news->entries.empty() || after >= newest;
+      const Address router{effect.process, Role::kRouter, {}, {}};
+      self->send(self->state.settings.router, Letter{kSpawnerProcess, router, std::move(*news)});
+      if (is_last) return true;
     }
-    auto entries = journal.load(after, kEntriesPerLetter);
-    if (!entries) return halt(entries.failure());
-    kEntriesPerLetter.reached_if(entries->size() >= kEntriesPerLetter);
-    news.entries = without_old_details(std::move(*entries));
-    if (!news.past && news.entries.empty()) return true;
-    const Address router{effect.process, Role::kRouter, {}, {}};
-    self->send(self->state.settings.router, Letter{kSpawnerProcess, router, std::move(news)});
-    return true;
   }
   bool operator()(const KeepSnapshot& effect) const {
     const Status kept = self->state.settings.journal->cut(effect.snapshot);
@@ -190,6 +183,23 @@ struct Performer {
     auto& state = self->state;
     const bool is_first = state.started.insert(child).second;
     state.trace.record(is_first ? TraceKind::kSpawn : TraceKind::kRestart, trace_cause(self), 0, child);
+  }
+  // Returns what fits into one letter, with the snapshot where entries after that position are gone.
+  [[nodiscard]] Result<JournalEntries> journal_after(JournalPosition after) const {
+    auto& journal = *self->state.settings.journal;
+    const SupervisorConfig& config = self->state.settings.core;
+    JournalEntries news{config.run, config.term, {}};
+    if (after < journal.begins_after()) {
+      auto snapshot = journal.snapshot();
+      if (!snapshot) return snapshot.failure();
+      after = journal.begins_after();
+      news.past = std::move(snapshot->view);
+    }
+    auto entries = journal.load(after, kEntriesPerLetter);
+    if (!entries) return entries.failure();
+    kEntriesPerLetter.reached_if(entries->size() >= kEntriesPerLetter);
+    news.entries = without_old_details(std::move(*entries));
+    return news;
   }
   // After a roll-back the actors of the old branch are still there, and so is one that did not answer.
   void retire(const SupervisedChild& successor) const {

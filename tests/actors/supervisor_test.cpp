@@ -333,7 +333,7 @@ TEST(SupervisorActor, StreamsTheJournalFromWhereItIsAsked) {
   EXPECT_EQ(sent.back().entries[0].position, JournalPosition{2});
 }
 
-// A month's journal has millions of entries: never more than one letter of them is on its way to anybody.
+// A month's journal has millions of entries: never more than one letter of them is on its way to another process.
 TEST(SupervisorActor, SendsALongJournalLetterByLetterAsItIsAsked) {
   std::vector<JournalEntry> past;
   for (std::uint64_t position = 1; position <= 7'000; ++position) {
@@ -354,6 +354,19 @@ TEST(SupervisorActor, SendsALongJournalLetterByLetterAsItIsAsked) {
     ++letters;
   }
   EXPECT_EQ(letters, 4U);
+  EXPECT_EQ(follower.position(), world.seen->journal->last_position());
+}
+
+// A journal that is cut between two letters would make actors that began with the first one skip entries.
+TEST(SupervisorActor, GivesItsOwnProcessTheWholeJournalAtAStart) {
+  std::vector<JournalEntry> past;
+  for (std::uint64_t position = 1; position <= 5'000; ++position) {
+    const auto microbatch = static_cast<std::uint32_t>(position);
+    past.push_back({JournalPosition{position}, {}, Term{1}, Quarantine{StepId{0}, MicrobatchId{microbatch}, ""}});
+  }
+  World world(past);
+  JournalFollower follower;
+  for (const JournalEntries& sent : world.all<JournalEntries>()) (void)follower.accept(sent, Instant{});
   EXPECT_EQ(follower.position(), world.seen->journal->last_position());
 }
 

@@ -52,5 +52,12 @@ TEST(ExactlyOnce, IsBrokenByAForeignMicrobatch) {
   EXPECT_THAT(judged({{0, 1}, {2, 3}}, {MicrobatchId{2}}), ElementsAre("microbatch 2 is not of the step"));
 }
 
+TEST(Verdict, CallsAnActorThatACheckEndedABug) {
+  const RunEvent bug{"restarted", "sync_group/0", "exception: ../a.cpp:3: CHECK(a == b) failed: they are one", 0};
+  const RunEvent fault{"restarted", "sync_group/0", "exception: injected", 0};
+  EXPECT_EQ(bug_violations({fault, bug}).size(), 1U);
+  EXPECT_TRUE(bug_violations({fault}).empty());
+}
+
 }  // namespace
 }  // namespace shoal

@@ -103,7 +103,7 @@ void SupervisorCore::take(const Announcement& announcement) {
 
 SupervisorEffects SupervisorCore::begin(Instant now) {
   truth_.clock.look(now, false);
-  take(SendJournal{kSpawnerProcess, {}});
+  take(SendJournal{kSpawnerProcess, {}, true});
   return settle(TermBegins{}, now);
 }
 

@@ -109,6 +109,7 @@ struct KeepSnapshot {
 struct SendJournal {
   ProcessIncarnation process;
   JournalPosition after;
+  bool is_whole = false;  // the rest goes with it: the spawner's router is never behind, so its actors skip nothing
 };
 // Reserve a block of at least so many numbers durably, then reserved().
 struct ReserveNumbers {

@@ -349,6 +349,15 @@ std::vector<std::string> line_violations(const SimulatedSwarm& swarm) {
   return found;
 }
 
+std::vector<std::string> bug_violations(const std::vector<RunEvent>& events) {
+  Violations found;
+  for (const RunEvent& event : events) {
+    const bool is_bug = event.reason.find("CHECK(") != std::string::npos;
+    if (is_bug) found.push_back(compose("a bug: ", event.event, " ", event.subject, ": ", event.reason));
+  }
+  return found;
+}
+
 namespace {
 
 [[nodiscard]] Violations safety_violations(const SimulatedSwarm& swarm) {
@@ -362,6 +371,7 @@ namespace {
   }
   for (auto& violation : number_violations(swarm)) all.push_back(std::move(violation));
   for (auto& violation : line_violations(swarm)) all.push_back(std::move(violation));
+  for (auto& violation : bug_violations(swarm.record().events)) all.push_back(std::move(violation));
   return all;
 }
 
