@@ -24,7 +24,7 @@ const OptionSpec kResume{"--resume", OptionKind::kOptionalValue, "DIR",
 const OptionSpec kBranch{
     "--branch", kValue, "NAME",
     "with --resume: go on as a branch of the run, for which --set may also change optim.*, sync.*, "
-    "data.* and, with its schedule, run.steps"};
+    "data.*, model.precision, pipeline.activations and, with its schedule, run.steps"};
 const OptionSpec kFrom{"--from", kValue, "N",
                        "with --branch: from the kept checkpoint after N steps (default: the newest; 0: the beginning)"};
 const OptionSpec kSteps{"--steps", kValue, "N", "stop after step N; neither run.steps nor optim.decay_steps changes"};

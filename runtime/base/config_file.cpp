@@ -264,9 +264,9 @@ Status check_cut(const Draft& draft) {
   if (pipeline.cut != Cut::kListed) return Done{};
   const auto& layers = pipeline.cut_listed;
   if (layers.size() != static_cast<std::size_t>(pipeline.stages))
-    return conflict(
-        draft, "pipeline.cut", "pipeline.stages",
-        compose("a list has the layers of each stage: expected ", pipeline.stages, " numbers, got ", layers.size()));
+    return conflict(draft, "pipeline.cut", "pipeline.stages",
+                    compose("a list has the layers of each stage: expected ", pipeline.stages, " numbers, got ",
+                            layers.size(), "; pipeline.cut=auto goes for any number of stages"));
   const std::int64_t all = std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
   if (all != draft.config.model.layers)
     return conflict(draft, "pipeline.cut", "model.layers", compose("the stages have ", all, " layers in all"));

@@ -242,7 +242,7 @@ void add_pipeline(std::vector<ConfigKey>& keys) {
   pipeline.add("stages", FIELD(pipeline.stages), "", kChange, "parts the model is cut into; at most model.layers")
       .range = between(1, 1024);
   pipeline
-      .choose_or_list("cut", std::pair(FIELD(pipeline.cut), FIELD(pipeline.cut_listed)), {"auto", "even"}, kStay,
+      .choose_or_list("cut", std::pair(FIELD(pipeline.cut), FIELD(pipeline.cut_listed)), {"auto", "even"}, kChange,
                       "layers of each stage: by cost, so that the dearest stage is as cheap as can be; as many in "
                       "each; or those that a list gives")
       .range = between(1, 1024);

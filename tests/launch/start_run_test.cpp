@@ -238,6 +238,16 @@ TEST_F(StartRun, WhatAResumedRunComputesMayNotChange) {
   EXPECT_TRUE(choose_run(resumed("old", {"run.out=old"}), here_).ok()) << "where it is";
 }
 
+TEST_F(StartRun, ARunWithAListedCutGoesOnWithOtherStages) {
+  leave_run("old", {"pipeline.cut=[1, 3]"});
+  EXPECT_THAT(refusal(resumed("old", {"pipeline.stages=4"})), HasSubstr("pipeline.cut=auto")) << "says how";
+  const auto chosen = choose_run(resumed("old", {"pipeline.stages=4", "pipeline.cut=auto"}), here_);
+  ASSERT_TRUE(chosen.ok()) << chosen.failure().message;
+  EXPECT_EQ(chosen->config.pipeline.cut, Cut::kAuto);
+  EXPECT_FALSE(chosen->branch);
+  EXPECT_TRUE(choose_run(resumed("old", {"pipeline.cut=[2, 2]"}), here_).ok()) << "another list";
+}
+
 RunChoice branched(RunChoice choice, const std::string& name) {
   choice.branch = BranchWish{name, std::nullopt};
   return choice;

@@ -35,13 +35,13 @@ TEST(BranchKeys, EveryKeyIsFreeOrOfABranchOrStaysForAReason) {
     EXPECT_EQ(rule.freedom == KeyFreedom::kFree, key.resume == ResumeRule::kMayChange) << key.path();
     if (rule.freedom == KeyFreedom::kOnABranch) on_branch.push_back(key.path());
   }
-  EXPECT_THAT(on_branch, testing::ElementsAre(
-                             "model.precision", "data.corpus", "data.validation_fraction", "pipeline.cut",
-                             "pipeline.activations", "optim.lr", "optim.min_lr", "optim.warmup_steps",
-                             "optim.decay_steps", "optim.schedule", "optim.betas", "optim.eps", "optim.weight_decay",
-                             "optim.clip_norm", "sync.reduction", "sync.allow_mixed_kernels", "sync.H", "sync.outer_lr",
-                             "sync.outer_momentum", "sync.outer_warmup", "sync.fragments", "sync.pattern",
-                             "sync.overlap", "sync.mix", "sync.wire", "sync.error_feedback", "sync.backend"));
+  EXPECT_THAT(on_branch,
+              testing::ElementsAre(
+                  "model.precision", "data.corpus", "data.validation_fraction", "pipeline.activations", "optim.lr",
+                  "optim.min_lr", "optim.warmup_steps", "optim.decay_steps", "optim.schedule", "optim.betas",
+                  "optim.eps", "optim.weight_decay", "optim.clip_norm", "sync.reduction", "sync.allow_mixed_kernels",
+                  "sync.H", "sync.outer_lr", "sync.outer_momentum", "sync.outer_warmup", "sync.fragments",
+                  "sync.pattern", "sync.overlap", "sync.mix", "sync.wire", "sync.error_feedback", "sync.backend"));
 }
 
 TEST(BranchKeys, ChangesHaveTheirOldAndNewValues) {
