@@ -37,8 +37,6 @@ std::size_t total(const std::vector<std::uint32_t>& places) {
   return std::accumulate(places.begin(), places.end(), std::size_t{0});
 }
 
-std::uint64_t given(const MachineOffer& offer) { return offer.memory_bytes == 0 ? kEndless : offer.memory_bytes; }
-
 // As an option takes it, not less: "21.4G".
 std::string memory_option(std::uint64_t bytes) {
   constexpr double kGiga = 1e9;
@@ -116,8 +114,8 @@ class Places {
       for (std::size_t other = 0; other < open_.size(); ++other) {
         if (need_of(wanted_.needs, other).memory_bytes >= need) places += open_[other];
       }
-      const auto machines =
-          std::ranges::count_if(left_, [&](std::size_t worker) { return given(workers_[worker].offer) >= need; });
+      const auto machines = std::ranges::count_if(
+          left_, [&](std::size_t worker) { return memory_given(workers_[worker].offer) >= need; });
       if (places > static_cast<std::size_t>(machines)) return false;
     }
     return true;
@@ -199,7 +197,25 @@ class Places {
 
 }  // namespace
 
-bool fits(const MachineOffer& offer, const StageNeed& need) { return need.memory_bytes <= given(offer); }
+bool fits(const MachineOffer& offer, const StageNeed& need) { return fits_together(offer, {need}); }
+
+std::uint64_t memory_of(const std::vector<StageNeed>& needs) {
+  std::uint64_t own = 0;
+  std::uint64_t shared = 0;
+  for (const StageNeed& need : needs) {
+    own += need.memory_bytes - need.shared_bytes;
+    shared = std::max(shared, need.shared_bytes);
+  }
+  return own + shared;
+}
+
+bool fits_together(const MachineOffer& offer, const std::vector<StageNeed>& needs) {
+  return memory_of(needs) <= memory_given(offer);
+}
+
+std::uint64_t memory_given(const MachineOffer& offer) {
+  return offer.memory_bytes == 0 ? kEndless : offer.memory_bytes;
+}
 
 double rate_of(const MachineOffer& offer, const StageNeed& need, std::uint32_t threads) {
   if (offer.forward_us > 0) return 1e6 / static_cast<double>(offer.forward_us);
@@ -235,12 +251,26 @@ std::optional<std::vector<Placement>> place_machines(const std::vector<Worker>& 
   return places.placements();
 }
 
+namespace {
+
+// Names the largest number of replicas, the same for each stage, that these workers have room for; empty: there is
+// none.
+std::string fewer_replicas(const std::vector<Worker>& workers, PlacesWanted wanted) {
+  for (std::uint32_t replicas = std::ranges::max(wanted.replicas) - 1; replicas > 0; --replicas) {
+    for (std::uint32_t& one : wanted.replicas) one = std::min(one, replicas);
+    if (Places(workers, wanted).fill()) return compose("pipeline.replicas=", replicas, ", or ");
+  }
+  return {};
+}
+
+}  // namespace
+
 std::string memory_refusal(const std::vector<Worker>& workers, const PlacesWanted& wanted) {
   if (workers.size() < total(wanted.replicas)) return {};
   Places places(workers, wanted);
   if (places.fill()) return {};
   std::vector<std::uint64_t> memories;
-  for (const Worker& worker : workers) memories.push_back(given(worker.offer));
+  for (const Worker& worker : workers) memories.push_back(memory_given(worker.offer));
   std::ranges::sort(memories, std::greater<>());
   std::vector<std::size_t> order(wanted.replicas.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -251,13 +281,14 @@ std::string memory_refusal(const std::vector<Worker>& workers, const PlacesWante
     const std::uint64_t need = need_of(wanted.needs, stage).memory_bytes;
     places_so_far += wanted.replicas[stage];
     if (memories[places_so_far - 1] >= need) continue;
-    const auto have = std::ranges::count_if(memories, [&](std::uint64_t memory) { return memory >= need; });
+    const auto have =
+        static_cast<std::size_t>(std::ranges::count_if(memories, [&](std::uint64_t memory) { return memory >= need; }));
     return compose("stage ", stage, " does not fit: a replica of it needs ", size_text(need), ", and ",
-                   counted(static_cast<std::uint64_t>(have), "worker"), have == 1 ? " gives" : " give",
-                   " so much where ", places_so_far, is_or_are(places_so_far) == "is" ? " is" : " are",
-                   " needed; a worker with --memory ", memory_option(need),
-                   " would serve it, and `shoal plan CONFIG --memory ", memory_option(memories[places_so_far - 1]),
-                   "` names settings with which those that are here would");
+                   counted(have, "worker"), have == 1 ? " gives" : " give", " so much where ", places_so_far, " ",
+                   is_or_are(places_so_far), " needed; ", counted(places_so_far - have, "more worker"),
+                   " with --memory ", memory_option(need), " or more would do, or ", fewer_replicas(workers, wanted),
+                   "stages that need less: `shoal plan RUN/config.toml --memory ",
+                   memory_option(memories[places_so_far - 1]), "` says which settings make them fit");
   }
   return {};
 }
@@ -267,7 +298,7 @@ std::string fits_nowhere(const std::string& name, const MachineOffer& offer, con
   const auto least = std::ranges::min_element(needs, {}, &StageNeed::memory_bytes);
   return compose(name, " gives ", size_text(offer.memory_bytes), " and no stage fits: stage ", least - needs.begin(),
                  " needs least, ", size_text(least->memory_bytes), "; give the node more (--memory), or make stages ",
-                 "smaller, as `shoal plan CONFIG --memory ", memory_option(offer.memory_bytes), "` says");
+                 "smaller, as `shoal plan RUN/config.toml --memory ", memory_option(offer.memory_bytes), "` says");
 }
 
 }  // namespace shoal

@@ -19,6 +19,7 @@ namespace shoal {
 struct StageNeed {
   double multiply_adds = 0;        // of one microbatch's forward
   std::uint64_t memory_bytes = 0;  // the most that it holds at once (`shoal plan`)
+  std::uint64_t shared_bytes = 0;  // of those, once in a process: code and libraries
 };
 
 struct PlacesWanted {
@@ -28,6 +29,15 @@ struct PlacesWanted {
 };
 
 [[nodiscard]] bool fits(const MachineOffer& offer, const StageNeed& need);
+
+// Bytes of a worker that serves a replica of each of these stages: sums, and what is shared once.
+[[nodiscard]] std::uint64_t memory_of(const std::vector<StageNeed>& needs);
+
+// Says whether a machine could serve all of these stages at once (P-25c).
+[[nodiscard]] bool fits_together(const MachineOffer& offer, const std::vector<StageNeed>& needs);
+
+// Bytes that a machine gives; the largest number there is: it did not state any.
+[[nodiscard]] std::uint64_t memory_given(const MachineOffer& offer);
 
 // Microbatches per second that a machine adds to a stage, in a unit of its own where nothing is known.
 [[nodiscard]] double rate_of(const MachineOffer& offer, const StageNeed& need, std::uint32_t threads);

@@ -23,6 +23,7 @@ ReplacementQuestion JoinDuty::question(Instant now) const {
   ReplacementQuestion question;
   question.stages = truth_.config.stages;
   question.replicas = truth_.config.replicas;
+  question.needs = truth_.config.needs;
   question.replicas_max = std::max(truth_.config.replicas_max, truth_.config.quorum);
   for (const auto& [place, past] : roster.slots) question.last_worker[place] = past.last_worker;
   if (roster.mover) question.destinations[roster.mover->process] = roster.mover->to;
@@ -44,7 +45,7 @@ ReplacementQuestion JoinDuty::question(Instant now) const {
     const std::string name = roster.processes.name_of(process);
     if (roster.leavers.contains(process) || !truth_.starts.may_start(name, now)) continue;
     const bool is_free = !busy.contains(process);
-    if (!is_free && !truth_.may_share(process)) continue;
+    if (!is_free && !truth_.config.share_devices) continue;
     const Join& join = roster.processes.find(process)->join;
     auto& list = is_free ? question.free : question.sharing;
     list.push_back({{process, join.name, join.offer}, name});

@@ -7,6 +7,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/restart_policy.h"
 #include "runtime/base/text/quantity_words.h"
+#include "runtime/cluster/balance/shared_places.h"
 #include "runtime/cluster/recovery/shared_devices.h"
 #include "runtime/cluster/truth/waiting_words.h"
 
@@ -52,11 +53,10 @@ void StartingDuty::place_all(Instant now, Answers& answers) {
   const auto workers = free_workers(now);
   PlacesWanted wanted{config.replicas.listed(config.stages), config.needs, config.threads};
   auto placements = place_machines(workers, wanted);
-  if (!placements) refuse(memory_refusal(workers, wanted), answers);
+  if (!placements && !config.share_devices) refuse(memory_refusal(workers, wanted), answers);
   if (!placements && config.share_devices && is_patience_over(now)) {
-    auto sharing = workers;
-    std::erase_if(sharing, [&](const Worker& worker) { return !truth_.may_share(worker.process); });
-    placements = place_shared(sharing, config.stages, config.replicas);
+    placements = place_shared(workers, wanted);
+    if (!placements) refuse(sharing_refusal(workers, wanted), answers);
   }
   auto each = config.share_devices ? 0 : static_cast<std::uint32_t>(workers.size() / config.stages);
   for (; !placements && each > 0 && is_patience_over(now); --each) {
@@ -101,14 +101,15 @@ void StartingDuty::share_places(Instant now, Answers& answers) {
     ReplacementQuestion asked;
     asked.stages = truth_.config.stages;
     asked.replicas = truth_.config.replicas;
+    asked.needs = truth_.config.needs;
     for (const StartingReplica& starting : starting_.all()) {
       const SpawnStage& order = starting.order;
       asked.taken.push_back({order.stage, order.slot, processes.find(starting.process)->join.name, starting.process});
     }
     for (const ProcessIncarnation process : processes.alive(ProcessRole::kNode)) {
       const std::string name = processes.name_of(process);
-      const bool may_take = starts_.may_start(name, now) && truth_.may_share(process);
-      if (may_take) asked.sharing.push_back({{process, processes.find(process)->join.name}, name});
+      const Join& join = processes.find(process)->join;
+      if (starts_.may_start(name, now)) asked.sharing.push_back({{process, join.name, join.offer}, name});
     }
     const auto has_failed = [&](const FreeWorker& worker) { return failed_.contains(worker.name); };
     if (!std::ranges::all_of(asked.sharing, has_failed)) std::erase_if(asked.sharing, has_failed);

@@ -18,6 +18,7 @@
 
 #include "runtime/base/arithmetic/jitter.h"
 #include "runtime/base/clock.h"
+#include "runtime/cluster/balance/machine_places.h"
 #include "runtime/cluster/placement.h"
 
 namespace shoal {
@@ -48,7 +49,8 @@ struct ReplacementQuestion {
   std::map<ProcessIncarnation, StageId> destinations{};  // of free workers that move there
   // By stage, with those to come: they decide, and any stage may grow while the run lacks replicas; empty: counts do.
   std::vector<double> capacities{};
-  std::uint32_t limit = 0;  // of each stage where capacities decide; 0: none
+  std::uint32_t limit = 0;         // of each stage where capacities decide; 0: none
+  std::vector<StageNeed> needs{};  // of each stage, for those who share; empty: not known
 };
 
 struct Replacement {

@@ -41,19 +41,30 @@ using Loads = std::map<ProcessIncarnation, std::set<StageId>>;
   return counts;
 }
 
-// The worker with the fewest stages of those that do not serve this one; then one whose node serves it least, then the
-// first of the list. Nothing: none.
+[[nodiscard]] bool has_room(const FreeWorker& worker, std::set<StageId> stages, StageId more,
+                            const ReplacementQuestion& question) {
+  stages.insert(more);
+  std::vector<StageNeed> needs;
+  for (const StageId stage : stages) {
+    if (stage.value < question.needs.size()) needs.push_back(question.needs[stage.value]);
+  }
+  return fits_together(worker.worker.offer, needs);
+}
+
+// The worker with the fewest stages of those that do not serve this one and have room for it; then one whose node
+// serves it least, then the first of the list. Nothing: none.
 [[nodiscard]] std::optional<FreeWorker> least_loaded(const std::vector<FreeWorker>& workers, StageId stage,
                                                      const Loads& loads, const ReplacementQuestion& question) {
   std::optional<FreeWorker> best;
   std::optional<std::pair<std::size_t, std::ptrdiff_t>> least;
   for (const FreeWorker& candidate : workers) {
     const auto served = loads.find(candidate.worker.process);
-    if (served != loads.end() && served->second.contains(stage)) continue;
+    const auto stages = served == loads.end() ? std::set<StageId>() : served->second;
+    if (stages.contains(stage) || !has_room(candidate, stages, stage, question)) continue;
     const auto on_node = std::ranges::count_if(question.taken, [&](const TakenSlot& taken) {
       return taken.stage == stage && taken.node == candidate.worker.node;
     });
-    const std::pair cost(served == loads.end() ? 0 : served->second.size(), on_node);
+    const std::pair cost(stages.size(), on_node);
     if (least && *least <= cost) continue;
     least = cost;
     best = candidate;
@@ -70,57 +81,18 @@ using Loads = std::map<ProcessIncarnation, std::set<StageId>>;
   });
 }
 
-// Stages that should have different numbers: each place goes to the worker with the fewest that has not got its stage.
-[[nodiscard]] std::vector<Placement> place_one_by_one(const std::vector<Worker>& workers,
-                                                      const std::vector<std::uint32_t>& wanted) {
-  std::vector<std::set<std::size_t>> stages(workers.size());
-  std::vector<Placement> placed;
-  for (std::uint32_t slot = 0; slot < std::ranges::max(wanted); ++slot) {
-    for (std::uint32_t stage = 0; stage < wanted.size(); ++stage) {
-      if (slot >= wanted[stage]) continue;
-      const auto cost = [&](const auto& of_worker) { return std::pair(of_worker.contains(stage), of_worker.size()); };
-      const auto least = std::ranges::min_element(stages, {}, cost);
-      least->insert(stage);
-      placed.push_back(
-          {StageId{stage}, ReplicaId{slot}, workers[static_cast<std::size_t>(least - stages.begin())].process});
-    }
-  }
-  return placed;
-}
-
 }  // namespace
 
-// One list of all places, slot by slot, is cut into as many pieces as there are workers: a piece is never longer than
-// one slot, so it has no stage twice. Workers of one node get neighbouring pieces, and so different stages.
-std::optional<std::vector<Placement>> place_shared(std::vector<Worker> workers, std::uint32_t stages,
-                                                   const ReplicasWanted& replicas) {
-  if (workers.empty()) return std::nullopt;
-  std::map<std::string, ProcessIncarnation> first_of_node;
-  for (const Worker& worker : workers) {
-    auto& first = first_of_node.try_emplace(worker.node, worker.process).first->second;
-    first = std::min(first, worker.process);
-  }
-  std::ranges::sort(workers, {}, [&](const Worker& one) { return std::pair(first_of_node.at(one.node), one.process); });
-  const ReplicasWanted capped = replicas.capped(static_cast<std::uint32_t>(workers.size()));
-  if (capped.most() != capped.least()) return place_one_by_one(workers, capped.listed(stages));
-  const std::size_t places = capped.total(stages);
-  std::vector<Placement> placed;
-  for (std::size_t place = 0; place < places; ++place) {
-    const auto stage = static_cast<std::uint32_t>(place % stages);
-    const auto slot = static_cast<std::uint32_t>(place / stages);
-    const std::size_t worker = workers.size() >= places ? place : place * workers.size() / places;
-    placed.push_back({StageId{stage}, ReplicaId{slot}, workers[worker].process});
-  }
-  return placed;
-}
-
 std::optional<Replacement> plan_doubling(const ReplacementQuestion& question, Doubling who) {
-  if (!question.free.empty()) return std::nullopt;
   const Loads loads = loads_of(question);
+  const auto is_anybody_free = [&](StageId stage) {
+    return std::ranges::any_of(question.free,
+                               [&](const FreeWorker& one) { return has_room(one, {}, stage, question); });
+  };
   std::optional<std::tuple<std::uint32_t, StageId, FreeWorker>> neediest;
   for (const auto& [stage, count] : counts_of(loads, question.stages)) {
     const bool is_needier = count < question.replicas.of(stage) && (!neediest || count < std::get<0>(*neediest));
-    if (!is_needier) continue;
+    if (!is_needier || is_anybody_free(stage)) continue;
     const auto worker = least_loaded(candidates_for(stage, question, who), stage, loads, question);
     if (worker) neediest.emplace(count, stage, *worker);
   }

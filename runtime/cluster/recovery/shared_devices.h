@@ -1,14 +1,14 @@
 // Decides which workers serve several stages where machines are fewer than stages x replicas (`swarm.share_devices`),
 // and when one of them gives a stage up again. Pure, says why.
 //
-//   start          a worker has a run of stages, one after the other, so that tensors between them stay in its process
+//   start          balance/shared_places.h
 //   training       a stage that lacks a replica while nobody is free ──▶ who had it before doubles up again; after a
 //                  while, the worker with the fewest stages
 //                  a newcomer, or a worker with two stages less than another ──▶ joins a stage of the busiest
 //                  a stage has more than it should ──▶ the busiest worker that serves it gives way
 //
-// Never two replicas of one stage on one worker (P-25b). Each move makes loads more equal, so that moves come to an
-// end.
+// Never two replicas of one stage on one worker (P-25b), never more stages than its memory holds together (P-25c). Each
+// move makes loads more equal, so that moves come to an end.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,6 @@ struct SharedMember {
   StageId stage;
   Incarnation replica;
 };
-
-// As place(), with any number of workers: each stage has `replicas`, or as many as there are workers. Ascending by
-// (slot, stage). Nothing without workers.
-[[nodiscard]] std::optional<std::vector<Placement>> place_shared(std::vector<Worker> workers, std::uint32_t stages,
-                                                                 const ReplicasWanted& replicas);
 
 enum class Doubling : std::uint8_t { kWhoHadIt, kAnybody };
 

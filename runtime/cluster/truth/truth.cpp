@@ -120,13 +120,6 @@ std::uint64_t Truth::actors_at_once() const {
   return placed + config.stages + 2;
 }
 
-bool Truth::may_share(ProcessIncarnation process) const {
-  for (std::uint32_t stage = 0; stage < config.stages; ++stage) {
-    if (!fits(process, StageId{stage})) return false;
-  }
-  return config.share_devices;
-}
-
 bool Truth::fits(ProcessIncarnation process, StageId stage) const {
   const ProcessRecord* record = roster.processes.find(process);
   const bool is_known = record != nullptr && stage.value < config.needs.size();

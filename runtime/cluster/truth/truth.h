@@ -83,8 +83,6 @@ struct Truth {
   [[nodiscard]] std::uint64_t actors_at_once() const;
   // Says whether a process has stated memory enough for a replica of the stage, as far as both are known.
   [[nodiscard]] bool fits(ProcessIncarnation process, StageId stage) const;
-  // True for a worker that may serve several stages: devices are shared, and each stage alone fits it (P-25b, P-25c).
-  [[nodiscard]] bool may_share(ProcessIncarnation process) const;
   // Adds what a person needs to know where memory is short.
   [[nodiscard]] std::string with_needs(StageId stage, const std::string& why) const;
 };

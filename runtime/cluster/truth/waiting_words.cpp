@@ -6,6 +6,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/text/quantity_words.h"
+#include "runtime/cluster/balance/shared_places.h"
 #include "runtime/cluster/truth/commit_question.h"
 
 namespace shoal {
@@ -54,7 +55,7 @@ std::string explain_misfits(const Truth& truth) {
   return others == 0 ? first : compose(first, " (and ", counted(others, "more worker"), ")");
 }
 
-// Why those that are there are not enough, though they are as many as are wanted; empty: that is not so.
+// Why those that are there are not enough, though they are as many as are wanted, or may share; empty: that is not so.
 std::string explain_refusal(const Truth& truth) {
   std::vector<Worker> workers;
   for (const ProcessIncarnation process : truth.roster.processes.alive(ProcessRole::kNode)) {
@@ -62,7 +63,8 @@ std::string explain_refusal(const Truth& truth) {
     workers.push_back({process, join.name, join.offer});
   }
   const SupervisorConfig& config = truth.config;
-  return memory_refusal(workers, {config.replicas.listed(config.stages), config.needs, config.threads});
+  const PlacesWanted wanted{config.replicas.listed(config.stages), config.needs, config.threads};
+  return config.share_devices ? sharing_refusal(workers, wanted) : memory_refusal(workers, wanted);
 }
 
 std::string explain_gathering(const Truth& truth) {

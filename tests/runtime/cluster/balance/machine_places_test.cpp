@@ -120,8 +120,27 @@ TEST(MachinePlaces, AStageStartsOnlyWhereItFits) {
   EXPECT_FALSE(place_machines(small, wanted));
   EXPECT_THAT(memory_refusal(small, wanted),
               AllOf(HasSubstr("stage 1 does not fit: a replica of it needs 9.0 GB"), HasSubstr("0 workers give"),
-                    HasSubstr("--memory 9.0G"), HasSubstr("shoal plan CONFIG --memory 8.0G")));
+                    HasSubstr("1 more worker with --memory 9.0G or more"), Not(HasSubstr("pipeline.replicas")),
+                    HasSubstr("shoal plan RUN/config.toml --memory 8.0G")));
   EXPECT_EQ(memory_refusal(workers_of({with_memory(kGB)}), wanted), "") << "there are too few anyway";
+}
+
+TEST(MachinePlaces, ARefusalSaysHowManyWorkersAreMissingAndWhetherFewerReplicasWouldDo) {
+  const std::vector<StageNeed> needs = {{1, 4 * kGB}, {1, 9 * kGB}};
+  const MachineOffer small = with_memory(6 * kGB);
+  const PlacesWanted wanted{{3, 3}, needs, 1};
+  EXPECT_THAT(memory_refusal(workers_of({with_memory(10 * kGB), small, small, small, small, small}), wanted),
+              AllOf(HasSubstr("1 worker gives so much where 3 are needed; 2 more workers with --memory 9.0G or more"),
+                    HasSubstr("or pipeline.replicas=1, or stages that need less")));
+}
+
+TEST(MachinePlaces, StagesOnOneWorkerAddUpAndItsProgramCountsOnce) {
+  const std::vector<StageNeed> needs = {{1, 4 * kGB, kGB}, {1, 9 * kGB, kGB}};
+  EXPECT_EQ(memory_of(needs), 12 * kGB);
+  EXPECT_EQ(memory_of({}), 0U);
+  EXPECT_TRUE(fits_together(with_memory(12 * kGB), needs));
+  EXPECT_FALSE(fits_together(with_memory(12 * kGB - 1), needs));
+  EXPECT_TRUE(fits_together(MachineOffer{}, needs)) << "it states nothing";
 }
 
 TEST(MachinePlaces, AWorkerThatFitsNowhereIsToldWhatWould) {

@@ -1,6 +1,8 @@
 // The duty that starts the first replicas (starting_replicas_test.cpp tests what is known of them).
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "runtime/cluster/duties/starting.h"
 #include "runtime/cluster/truth/waiting_words.h"
 #include "tests/runtime/cluster/duty_bench.h"
@@ -62,17 +64,24 @@ TEST_F(StartingDutyTest, SharedDevicesStartWithFewerWorkersWhenNoMoreCome) {
   EXPECT_NE(added[0].process, added[2].process) << "no stage twice";
 }
 
-TEST_F(StartingDutyTest, SharedDevicesAreNoneThatAStageDoesNotFit) {
+TEST_F(StartingDutyTest, SharedDevicesAreNoneThatTheSumOfTheirStagesDoesNotFit) {
   truth.config.share_devices = true;
   truth.config.needs = {{1, 4'000'000'000}, {1, 4'000'000'000}};
-  join("node1", ProcessRole::kNode, 0, 1'000'000'000);
-  for (int tick = 0; tick < 200; ++tick) truth.clock.look(now += std::chrono::milliseconds(500), false);
-  EXPECT_TRUE(start().empty());
-  join("node2", ProcessRole::kNode, 0, 6'000'000'000);
-  for (int tick = 0; tick < 200; ++tick) truth.clock.look(now += std::chrono::milliseconds(500), false);
-  const auto orders = sent<SpawnStage>(duty.on(TickCame{}, now));
-  ASSERT_EQ(orders.size(), 2U) << "one replica of each stage";
-  for (const StartingReplica& one : truth.starting.all()) EXPECT_EQ(one.process, ProcessIncarnation{2});
+  const auto wait = [&] {
+    for (int tick = 0; tick < 200; ++tick) truth.clock.look(now += std::chrono::milliseconds(500), false);
+    return duty.on(TickCame{}, now);
+  };
+  join("node1", ProcessRole::kNode, 0, 6'000'000'000);
+  const Answers refused = wait();
+  EXPECT_TRUE(sent<SpawnStage>(refused).empty()) << "each alone would fit";
+  EXPECT_EQ(announced(refused), (std::vector<std::string>{"stage_does_not_fit"}));
+  EXPECT_NE(explain_waiting(truth, now).find("one replica of each needs 8.0 GB"), std::string::npos)
+      << explain_waiting(truth, now);
+  join("node2", ProcessRole::kNode, 0, 5'000'000'000);
+  EXPECT_EQ(sent<SpawnStage>(wait()).size(), 2U) << "one replica of each stage, though two are wanted";
+  std::set<ProcessIncarnation> serve;
+  for (const StartingReplica& one : truth.starting.all()) serve.insert(one.process);
+  EXPECT_EQ(serve.size(), 2U);
 }
 
 TEST_F(StartingDutyTest, SharedDevicesTakeThePlaceOfAWorkerThatIsLostBeforeItServes) {

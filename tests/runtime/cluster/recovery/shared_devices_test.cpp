@@ -8,6 +8,8 @@
 #include <random>
 #include <set>
 
+#include "runtime/cluster/balance/shared_places.h"
+
 namespace shoal {
 namespace {
 
@@ -19,9 +21,13 @@ std::vector<Worker> workers(const std::vector<std::string>& nodes) {
   return all;
 }
 
+PlacesWanted wanted(std::uint32_t stages, std::uint32_t replicas) {
+  return {std::vector<std::uint32_t>(stages, replicas), {}, 1};
+}
+
 Stages placed(const std::vector<std::string>& nodes, std::uint32_t stages, std::uint32_t replicas) {
   Stages found;
-  const auto placements = place_shared(workers(nodes), stages, replicas);
+  const auto placements = place_shared(workers(nodes), wanted(stages, replicas));
   for (const Placement& one : placements.value()) {
     found[one.process.value].push_back(one.stage.value);
   }
@@ -60,7 +66,7 @@ std::optional<Placement> where(const std::optional<Replacement>& plan) {
 
 TEST(SharedDevices, OneWorkerServesAllStagesOnce) {
   EXPECT_EQ(placed({"a"}, 3, 2), (Stages{{1, {0, 1, 2}}}));
-  EXPECT_FALSE(place_shared({}, 3, 2));
+  EXPECT_FALSE(place_shared({}, wanted(3, 2)));
 }
 
 TEST(SharedDevices, EachWorkerHasARunOfStages) {
@@ -70,7 +76,7 @@ TEST(SharedDevices, EachWorkerHasARunOfStages) {
 }
 
 TEST(SharedDevices, WorkersOfANodeServeDifferentStages) {
-  const auto placements = place_shared(workers({"x", "y", "x", "y"}), 4, 2).value();
+  const auto placements = place_shared(workers({"x", "y", "x", "y"}), wanted(4, 2)).value();
   std::map<std::pair<std::uint64_t, std::uint32_t>, int> serves;  // (node, stage)
   for (const Placement& one : placements) ++serves[{one.process.value % 2, one.stage.value}];
   for (const auto& [place, times] : serves) EXPECT_EQ(times, 1) << place.first << " " << place.second;
@@ -87,7 +93,7 @@ TEST(SharedDevices, NoWorkerHasAStageTwiceAndLoadsAreEvenForAnyNumbers) {
     for (std::string& node : nodes) node = std::string(1, static_cast<char>('a' + random() % 5));
     std::map<ProcessIncarnation, std::set<StageId>> loads;
     std::map<StageId, std::set<ReplicaId>> slots;
-    const auto placements = place_shared(workers(nodes), stages, replicas);
+    const auto placements = place_shared(workers(nodes), wanted(stages, replicas));
     for (const Placement& one : placements.value()) {
       ASSERT_TRUE(loads[one.process].insert(one.stage).second);
       ASSERT_TRUE(slots[one.stage].insert(one.slot).second);
@@ -97,6 +103,30 @@ TEST(SharedDevices, NoWorkerHasAStageTwiceAndLoadsAreEvenForAnyNumbers) {
     const std::size_t most = (each * stages + nodes.size() - 1) / nodes.size();
     for (const auto& [process, served] : loads) ASSERT_LE(served.size(), most);
   }
+}
+
+// A worker's memory bounds the sum of its stages (P-25c).
+TEST(SharedDevices, AStageIsTakenInAdditionOnlyWhereItsMemoryFitsBesideTheOthers) {
+  auto asked = question(1, {{1, {0}}, {2, {}}});
+  asked.needs = {{1, 4}, {1, 5}};
+  asked.sharing[0].worker.offer.memory_bytes = 9;
+  asked.sharing[1].worker.offer.memory_bytes = 4;
+  EXPECT_EQ(where(plan_doubling(asked, Doubling::kAnybody)), at(1, 0, 1)) << "2 serves less, and has no room";
+  asked.sharing[0].worker.offer.memory_bytes = 8;
+  EXPECT_FALSE(plan_doubling(asked, Doubling::kAnybody)) << "each alone would fit";
+  asked.free = {worker(3)};
+  asked.free[0].worker.offer.memory_bytes = 4;
+  asked.sharing[0].worker.offer.memory_bytes = 9;
+  EXPECT_EQ(where(plan_doubling(asked, Doubling::kAnybody)), at(1, 0, 1)) << "the free one is of no use";
+}
+
+TEST(SharedDevices, AStageIsTakenOverOnlyByWhoHasRoomForIt) {
+  auto asked = question(1, {{1, {0, 1}}}, {2});
+  asked.needs = {{1, 4}, {1, 5}};
+  asked.free[0].worker.offer.memory_bytes = 4;
+  EXPECT_EQ(where(plan_take_over(asked)), at(0, 1, 2)) << "not the last one, which needs more";
+  asked.free[0].worker.offer.memory_bytes = 3;
+  EXPECT_FALSE(plan_take_over(asked));
 }
 
 TEST(SharedDevices, AStageThatLacksAReplicaIsTakenInAdditionByWhoServesLeast) {

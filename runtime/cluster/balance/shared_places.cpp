@@ -1,0 +1,159 @@
+// Even runs of stages first; where they do not fit, places are packed one by one, in three orders: this is a search
+// that may miss what only trying all would find.
+#include "runtime/cluster/balance/shared_places.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
+
+namespace shoal {
+namespace {
+
+enum class Packing : std::uint8_t {
+  kEven,      // slot by slot, each place to the worker with the fewest stages
+  kRoomiest,  // what needs most first, to the worker that has most memory left
+  kTightest   // what needs most first, to the worker that it fits most closely
+};
+
+struct Load {
+  Worker worker;
+  std::set<std::size_t> stages;
+};
+
+StageNeed need_of(const PlacesWanted& wanted, std::size_t stage) {
+  return stage < wanted.needs.size() ? wanted.needs[stage] : StageNeed{};
+}
+
+std::vector<StageNeed> needs_of(const PlacesWanted& wanted, const std::set<std::size_t>& stages) {
+  std::vector<StageNeed> needs;
+  for (const std::size_t stage : stages) needs.push_back(need_of(wanted, stage));
+  return needs;
+}
+
+bool has_room(const Load& load, std::size_t stage, const PlacesWanted& wanted) {
+  if (load.stages.contains(stage)) return false;
+  std::set<std::size_t> with = load.stages;
+  with.insert(stage);
+  return fits_together(load.worker.offer, needs_of(wanted, with));
+}
+
+std::uint64_t memory_left(const Load& load, const PlacesWanted& wanted) {
+  return memory_given(load.worker.offer) - memory_of(needs_of(wanted, load.stages));
+}
+
+// (stage, slot) in the order in which they are placed.
+std::vector<std::pair<std::size_t, std::uint32_t>> places_in_order(const PlacesWanted& wanted, Packing packing) {
+  std::vector<std::pair<std::size_t, std::uint32_t>> places;
+  for (std::uint32_t slot = 0; slot < std::ranges::max(wanted.replicas); ++slot) {
+    for (std::size_t stage = 0; stage < wanted.replicas.size(); ++stage) {
+      if (slot < wanted.replicas[stage]) places.emplace_back(stage, slot);
+    }
+  }
+  if (packing == Packing::kEven) return places;
+  std::ranges::stable_sort(places, std::greater<>(),
+                           [&](const auto& place) { return need_of(wanted, place.first).memory_bytes; });
+  return places;
+}
+
+std::optional<std::vector<Placement>> pack(const std::vector<Worker>& workers, const PlacesWanted& wanted,
+                                           Packing packing) {
+  std::vector<Load> loads;
+  for (const Worker& worker : workers) loads.push_back({worker, {}});
+  const auto cost = [&](const Load& load) {
+    if (packing == Packing::kEven) return static_cast<std::uint64_t>(load.stages.size());
+    const std::uint64_t left = memory_left(load, wanted);
+    return packing == Packing::kTightest ? left : ~left;
+  };
+  std::vector<Placement> placed;
+  for (const auto& [stage, slot] : places_in_order(wanted, packing)) {
+    Load* best = nullptr;
+    for (Load& load : loads) {
+      const bool is_better = has_room(load, stage, wanted) && (best == nullptr || cost(load) < cost(*best));
+      if (is_better) best = &load;
+    }
+    if (best == nullptr) return std::nullopt;
+    best->stages.insert(stage);
+    placed.push_back({StageId{static_cast<std::uint32_t>(stage)}, ReplicaId{slot}, best->worker.process});
+  }
+  std::ranges::sort(placed, {}, [](const Placement& one) { return std::pair(one.slot, one.stage); });
+  return placed;
+}
+
+// Cuts one list of all places, slot by slot, into as many pieces as there are workers: a piece is never longer than one
+// slot, so it has no stage twice. Workers of one node get neighbouring pieces, and so different stages.
+std::optional<std::vector<Placement>> place_in_runs(const std::vector<Worker>& workers, const PlacesWanted& wanted) {
+  const std::size_t stages = wanted.replicas.size();
+  const std::size_t places = stages * wanted.replicas.front();
+  std::vector<Load> loads;
+  for (const Worker& worker : workers) loads.push_back({worker, {}});
+  std::vector<Placement> placed;
+  for (std::size_t place = 0; place < places; ++place) {
+    Load& load = loads[workers.size() >= places ? place : place * workers.size() / places];
+    if (!has_room(load, place % stages, wanted)) return std::nullopt;
+    load.stages.insert(place % stages);
+    placed.push_back({StageId{static_cast<std::uint32_t>(place % stages)},
+                      ReplicaId{static_cast<std::uint32_t>(place / stages)}, load.worker.process});
+  }
+  return placed;
+}
+
+PlacesWanted with_at_most(PlacesWanted wanted, std::uint32_t replicas) {
+  for (std::uint32_t& one : wanted.replicas) one = std::min(one, replicas);
+  return wanted;
+}
+
+std::optional<std::vector<Placement>> place_so_many(const std::vector<Worker>& workers, const PlacesWanted& wanted) {
+  const auto [least, most] = std::ranges::minmax(wanted.replicas);
+  auto placed = least == most ? place_in_runs(workers, wanted) : std::nullopt;
+  for (const Packing packing : {Packing::kEven, Packing::kRoomiest, Packing::kTightest}) {
+    if (!placed) placed = pack(workers, wanted, packing);
+  }
+  return placed;
+}
+
+// Puts workers of one node beside each other.
+void sort_by_node(std::vector<Worker>& workers) {
+  std::map<std::string, ProcessIncarnation> first_of_node;
+  for (const Worker& worker : workers) {
+    auto& first = first_of_node.try_emplace(worker.node, worker.process).first->second;
+    first = std::min(first, worker.process);
+  }
+  std::ranges::sort(workers, {}, [&](const Worker& one) { return std::pair(first_of_node.at(one.node), one.process); });
+}
+
+}  // namespace
+
+std::optional<std::vector<Placement>> place_shared(std::vector<Worker> workers, const PlacesWanted& wanted) {
+  if (workers.empty()) return std::nullopt;
+  sort_by_node(workers);
+  const std::uint32_t most = std::min(std::ranges::max(wanted.replicas), static_cast<std::uint32_t>(workers.size()));
+  for (std::uint32_t replicas = most; replicas > 0; --replicas) {
+    if (auto placed = place_so_many(workers, with_at_most(wanted, replicas))) return placed;
+  }
+  return std::nullopt;
+}
+
+std::string sharing_refusal(const std::vector<Worker>& workers, const PlacesWanted& wanted) {
+  if (workers.empty() || place_shared(workers, wanted)) return {};
+  const auto largest = std::ranges::max_element(wanted.needs, {}, &StageNeed::memory_bytes);
+  std::uint64_t all = 0;
+  std::uint64_t most = 0;
+  for (const Worker& worker : workers) {
+    all += memory_given(worker.offer);
+    most = std::max(most, memory_given(worker.offer));
+  }
+  const std::string given = workers.size() == 1 ? compose("1 worker, which gives ", size_text(all))
+                                                : compose(workers.size(), " workers, which give ", size_text(all), ", ",
+                                                          size_text(most), " the largest of them");
+  return compose("the stages do not fit into ", given, ": one replica of each needs ",
+                 size_text(memory_of(wanted.needs)), ", ", size_text(largest->memory_bytes), " of it stage ",
+                 largest - wanted.needs.begin(), "; more memory (`shoal node --memory`) or another node helps");
+}
+
+}  // namespace shoal
