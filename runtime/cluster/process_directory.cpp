@@ -4,6 +4,7 @@
 
 #include "runtime/base/bound.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/machine/bf16_units.h"
 
 namespace shoal {
 
@@ -43,17 +44,18 @@ std::variant<Admitted, NotAdmitted> ProcessDirectory::admit(const Join& join, Pr
 
 std::string ProcessDirectory::difference_in_kernels(const Join& join) const {
   if (join.role != ProcessRole::kNode) return {};
+  const auto kernels_of = [&](const Join& of) { return kernels_used(of.fingerprint.text, precision_); };
   const auto difference = [&](const Join& other, const char* who) {
-    return compose("kernels of '", join.name, "' (", join.fingerprint.text, ") differ from those of '", other.name,
-                   "', ", who, " (", other.fingerprint.text, ")");
+    return compose("kernels of '", join.name, "' (", kernels_of(join), ") differ from those of '", other.name, "', ",
+                   who, " (", kernels_of(other), ")");
   };
   if (trained_first_) {
-    const bool are_equal = trained_first_->fingerprint == join.fingerprint;
+    const bool are_equal = kernels_of(*trained_first_) == kernels_of(join);
     return are_equal ? std::string() : difference(*trained_first_, "with which the run has trained");
   }
   for (const auto& [process, record] : processes_) {
     const bool is_worker = record.is_alive && record.join.role == ProcessRole::kNode;
-    if (is_worker && record.join.fingerprint != join.fingerprint) return difference(record.join, "which is here");
+    if (is_worker && kernels_of(record.join) != kernels_of(join)) return difference(record.join, "which is here");
   }
   return {};
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "messages/cluster.h"
+#include "runtime/base/config.h"
 
 namespace shoal {
 
@@ -53,7 +54,9 @@ inline constexpr Departure kWasEvicted{"evicted", "was evicted"};  // by a perso
 
 class ProcessDirectory {
  public:
-  explicit ProcessDirectory(FingerprintRule rule) : rule_(rule) {}
+  // precision: of the run; kernels are compared by what it uses of them.
+  explicit ProcessDirectory(FingerprintRule rule, Precision precision = Precision::kFp32)
+      : rule_(rule), precision_(precision) {}
 
   // `next` is used up only when is_new is returned.
   [[nodiscard]] std::variant<Admitted, NotAdmitted> admit(const Join& join, ProcessIncarnation next);
@@ -86,6 +89,7 @@ class ProcessDirectory {
   [[nodiscard]] std::string difference_in_kernels(const Join& join) const;
 
   FingerprintRule rule_;
+  Precision precision_;
   std::optional<Join> trained_first_;
   std::map<ProcessIncarnation, ProcessRecord> processes_;
 };

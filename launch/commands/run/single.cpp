@@ -19,6 +19,7 @@
 #include "launch/processes/start_points.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
+#include "runtime/base/machine/bf16_units.h"
 #include "runtime/base/sha256.h"
 #include "runtime/data/batch.h"
 #include "runtime/data/tokenizer.h"
@@ -337,7 +338,8 @@ Result<int> run_single(const SingleOptions& options) {
   const std::uint64_t steps_target = options.stop_at_step.value_or(parts->config.run.steps);
   auto recorder = SingleRecorder::open({directory.metrics(), make_progress(steps_target, parts->config)});
   if (!recorder) return recorder.failure();
-  say("computing with ", device_fingerprint(options.device, parts->config.run.threads));
+  const std::string kernels = device_fingerprint(options.device, parts->config.run.threads);
+  say("computing with ", kernels_used(kernels, parts->config.model.precision));
   SingleRun run(std::move(*parts), std::move(*writer), std::move(*recorder), steps_target);
   const auto code = run.run();
   draw_at_end(options.run_directory);

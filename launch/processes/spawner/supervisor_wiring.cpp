@@ -93,6 +93,7 @@ SupervisorConfig supervisor_config(const OpenedRun& run, const SpawnerProcessOpt
   for (const StageNeed& need : sizes.needs) out.stage_loads.push_back(need.multiply_adds);
   const bool must_agree = config.sync.reduction == Reduction::kExact && !config.sync.allow_mixed_kernels;
   out.fingerprints = must_agree ? FingerprintRule::kMustAgree : FingerprintRule::kMayDiffer;
+  out.precision = config.model.precision;
   out.policy =
       CommitPolicy{config.optim.clip_norm, [optim = config.optim](std::uint64_t t) { return learning_rate(optim, t); }};
   if (config.sync.mode == SyncMode::kDiloco) {

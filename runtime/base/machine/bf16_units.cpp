@@ -17,6 +17,15 @@ std::string bf16_units() {
 #endif
 }
 
+// The fingerprint is a list of parts: "torch 2.11.0; ...; bf16 none; threads 1".
+std::string kernels_used(const std::string& fingerprint, Precision precision) {
+  constexpr std::string_view kPart = "; bf16 ";
+  const auto begin = fingerprint.find(kPart);
+  if (precision == Precision::kBf16 || begin == std::string::npos) return fingerprint;
+  const auto end = fingerprint.find(';', begin + kPart.size());
+  return fingerprint.substr(0, begin) + (end == std::string::npos ? "" : fingerprint.substr(end));
+}
+
 Status check_precision(const ModelConfig& model) {
   if (model.precision == Precision::kFp32 || bf16_units() != "none") return Done{};
   return fail(Error::kUsage,

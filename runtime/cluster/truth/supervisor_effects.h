@@ -64,6 +64,7 @@ struct SupervisorConfig {
   std::uint64_t checkpoint_every = 0;  // steps; 0: only at the end
   bool newest_is_replaced = false;     // by the next checkpoint: checkpoint.keep is 1
   FingerprintRule fingerprints = FingerprintRule::kMayDiffer;
+  Precision precision = Precision::kFp32;  // of the products whose kernels are compared
   CommitPolicy policy;
   // Rounds that are due are agreed before the next commit, at the end of a run also those in flight. Nothing: there are
   // no rounds.

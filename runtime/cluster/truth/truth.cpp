@@ -11,7 +11,7 @@ namespace shoal {
 
 Truth::Truth(SupervisorConfig given)
     : config(std::move(given)),
-      roster{View{}, ProcessDirectory(config.fingerprints), Leavers(config.restart_window)},
+      roster{View{}, ProcessDirectory(config.fingerprints, config.precision), Leavers(config.restart_window)},
       books(config),
       starts(config.restart_budget, config.restart_window, config.run.value),
       ballots(config.run, config.term, config.stages),

@@ -109,6 +109,19 @@ TEST(ProcessDirectory, MixedKernelsAreRefusedOrWarnedAbout) {  // DESIGN.md §4.
   EXPECT_FALSE(std::get<Admitted>(lax.admit(join_of("node3", 3, "openblas"), {3})).warning.empty());
 }
 
+TEST(ProcessDirectory, KernelsAreComparedByWhatTheRunsPrecisionUses) {
+  const Join with = join_of("node1", 1, "torch 2; gemm a; bf16 amx_bf16; threads 1");
+  const Join without = join_of("node2", 2, "torch 2; gemm a; bf16 none; threads 1");
+  const Join other = join_of("node3", 3, "torch 2; gemm b; bf16 amx_bf16; threads 1");
+  ProcessDirectory fp32(FingerprintRule::kMustAgree, Precision::kFp32);
+  (void)fp32.admit(with, {1});
+  EXPECT_TRUE(std::holds_alternative<Admitted>(fp32.admit(without, {2})));
+  EXPECT_TRUE(std::holds_alternative<NotAdmitted>(fp32.admit(other, {3}))) << "other products of float32";
+  ProcessDirectory bf16(FingerprintRule::kMustAgree, Precision::kBf16);
+  (void)bf16.admit(with, {1});
+  EXPECT_TRUE(std::holds_alternative<NotAdmitted>(bf16.admit(without, {2})));
+}
+
 TEST(ProcessDirectory, TheRunsKernelsOutliveTheProcessesThatHadThem) {
   ProcessDirectory directory(FingerprintRule::kMustAgree);
   (void)directory.admit(join_of("early", 1, "openblas"), {1});
