@@ -86,6 +86,11 @@ void ProcessDirectory::evict(ProcessIncarnation process) {
   if (found != processes_.end()) found->second.is_evicted = true;
 }
 
+void ProcessDirectory::leave(ProcessIncarnation process) {
+  const auto found = processes_.find(process);
+  if (found != processes_.end()) found->second.has_left = true;
+}
+
 void ProcessDirectory::set_linked(ProcessIncarnation process, bool is_linked) {
   const auto found = processes_.find(process);
   if (found != processes_.end()) found->second.is_linked = is_linked;
@@ -135,6 +140,20 @@ bool ProcessDirectory::is_evicted(std::string_view node) const {
     if (record.join.role == ProcessRole::kNode && record.join.name == node) is_out = record.is_evicted;
   }
   return is_out;
+}
+
+std::vector<std::string> ProcessDirectory::coming_back(std::string_view node) const {
+  std::map<std::uint32_t, const ProcessRecord*> newest;  // by device; numbers ascend
+  for (const auto& [process, record] : processes_) {
+    if (record.join.role == ProcessRole::kNode && record.join.name == node) newest[record.join.device_index] = &record;
+  }
+  std::vector<std::string> names;
+  for (const auto& [device, record] : newest) {
+    if (!record->is_alive && !record->is_evicted && !record->has_left) {
+      names.push_back(name_of_process(record->join.name, device));
+    }
+  }
+  return names;
 }
 
 std::vector<ProcessIncarnation> ProcessDirectory::alive() const {

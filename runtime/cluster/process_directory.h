@@ -38,6 +38,7 @@ struct ProcessRecord {
   bool is_alive = true;
   bool is_linked = true;  // false: its link broke, and it may or may not come back
   bool is_evicted = false;
+  bool has_left = false;  // told so: nobody starts it again by itself
 };
 
 // Why a process is in no longer: the event that says so, and the words for it.
@@ -64,6 +65,8 @@ class ProcessDirectory {
   bool lose(ProcessIncarnation process);
   // The process is about to be lost, and is not to come back: whatever it says later is answered so.
   void evict(ProcessIncarnation process);
+  // The process is about to be lost because it leaves.
+  void leave(ProcessIncarnation process);
   // The process is a member: from now on the run's kernels are known, the first one's.
   void trains(ProcessIncarnation process);
   void set_linked(ProcessIncarnation process, bool is_linked);
@@ -78,6 +81,9 @@ class ProcessDirectory {
   [[nodiscard]] bool has_lost(std::string_view name) const;
   // Says whether the newest of a node's processes, as far as they are remembered, was evicted.
   [[nodiscard]] bool is_evicted(std::string_view node) const;
+  // Names the devices of a node whose newest process, as far as they are remembered, was lost: its keeper starts each
+  // again.
+  [[nodiscard]] std::vector<std::string> coming_back(std::string_view node) const;
   [[nodiscard]] std::vector<ProcessIncarnation> alive() const;
   [[nodiscard]] std::vector<ProcessIncarnation> alive(ProcessRole role) const;
   // Those of a node: one per device.

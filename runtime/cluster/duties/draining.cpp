@@ -80,7 +80,12 @@ Answers DrainDuty::on(const DrainAsked& asked, Instant /*now*/) {
   return answers;
 }
 
-// A node that died while it was leaving is meant by what its last life was told.
+Answers DrainDuty::on(const DrainExpected& expected, Instant now) {
+  leavers_.expect(expected.name, expected.reason, now);
+  return {};
+}
+
+// A node that died before it left, or while it was leaving, is meant by what was said of it.
 Answers DrainDuty::on(const ProcessJoined& joined, Instant now) {
   Answers answers;
   const std::string name = truth_.roster.processes.name_of(joined.process);

@@ -26,6 +26,7 @@ class DrainDuty {
 
   [[nodiscard]] Answers on(const Leaving& leaving, Instant now);
   [[nodiscard]] Answers on(const DrainAsked& asked, Instant now);
+  [[nodiscard]] Answers on(const DrainExpected& expected, Instant now);
   [[nodiscard]] Answers on(const ProcessJoined& joined, Instant now);
   [[nodiscard]] Answers on(const ProcessGone& gone, Instant now);
   [[nodiscard]] Answers on(const PutOut& out, Instant now);

@@ -89,16 +89,26 @@ Obeyed OperatorDuty::obey(const OperatorOrder& order, Instant now) {
   }
   if (order.verb == OperatorVerb::kEvict) return evict(order);
   const bool is_drain = order.verb == OperatorVerb::kDrain;
-  const auto target = is_drain ? resolve_leaver(order.name, targets()) : resolve_target(order.name, targets());
-  if (!target) return not_there(order, target.failure().message);
-  return is_drain ? drain(order, *target) : inject(order, *target, now);
+  if (is_drain) return drain(order);
+  const auto target = resolve_target(order.name, targets());
+  return target ? inject(order, *target, now) : not_there(order, target.failure().message);
 }
 
-// All are asked before any goes: each of them is missed by those who stay only.
-Obeyed OperatorDuty::drain(const OperatorOrder& order, const Target& target) const {
-  const auto processes = processes_of(target, truth_.roster.processes);
-  Obeyed obeyed = answer_of(OperatorVerdict::kDone, fate_when_drained(truth_, processes));
+// All are asked before any goes: each of them is missed by those who stay only. A node's name means the devices, too,
+// that are being started again.
+Obeyed OperatorDuty::drain(const OperatorOrder& order) const {
+  const ProcessDirectory& directory = truth_.roster.processes;
+  const auto target = resolve_leaver(order.name, targets());
+  if (!target) return not_there(order, target.failure().message);
+  const auto absent = directory.coming_back(order.name);
+  const auto processes = processes_of(*target, directory);
+  std::string fate = fate_when_drained(truth_, processes);
+  for (const std::string& name : absent) {
+    fate += compose("; ", name, " was lost, and leaves if it comes back");
+  }
+  Obeyed obeyed = answer_of(OperatorVerdict::kDone, fate);
   for (const ProcessIncarnation process : processes) obeyed.answers.tell(DrainAsked{process, order.reason});
+  for (const std::string& name : absent) obeyed.answers.tell(DrainExpected{name, order.reason});
   return obeyed;
 }
 

@@ -36,7 +36,7 @@ class OperatorDuty {
  private:
   [[nodiscard]] RunActors who_is_there() const;
   [[nodiscard]] Obeyed not_there(const OperatorOrder& order, const std::string& failure) const;
-  [[nodiscard]] Obeyed drain(const OperatorOrder& order, const Target& target) const;
+  [[nodiscard]] Obeyed drain(const OperatorOrder& order) const;
   [[nodiscard]] Obeyed inject(const OperatorOrder& order, const Target& target, Instant now);
   [[nodiscard]] Obeyed nobody_to_evict(const OperatorOrder& order) const;
   [[nodiscard]] Obeyed evict(const OperatorOrder& order) const;

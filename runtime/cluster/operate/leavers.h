@@ -1,5 +1,5 @@
 // Keeps the processes that were told to leave (`shoal drain`, SIGTERM of a node) and still work; also one that died
-// meanwhile: its keeper starts it again, and it is told again. Pure. Bounded by the nodes that die while they leave.
+// before or meanwhile: its keeper starts it again, and it is told again. Pure. Bounded by the nodes that leave and die.
 #pragma once
 
 #include <map>
@@ -34,6 +34,8 @@ class Leavers {
     const auto leaver = leaving_.extract(process);
     if (!leaver.empty()) died_[leaver.mapped().name] = {now, leaver.mapped().reason};
   }
+  // A device of this name was lost, and its node is to leave.
+  void expect(const std::string& name, const std::string& reason, Instant now) { died_[name] = {now, reason}; }
   // A process of this name joins: why it is to leave at once; nothing: it is welcome.
   [[nodiscard]] std::optional<std::string> take_returned(const std::string& name, Instant now) {
     std::erase_if(died_, [&](const auto& one) { return now - one.second.at >= remembered_; });

@@ -119,6 +119,10 @@ struct DrainAsked {
   ProcessIncarnation process;
   std::string reason;
 };
+struct DrainExpected {  // of a device that is being started again: it leaves when it joins
+  std::string name;
+  std::string reason;
+};
 struct LeaversDue {};       // those who are missed by nobody
 struct SavedLeaversDue {};  // and those who have left their state
 struct AllLeaversDue {};
@@ -192,13 +196,14 @@ struct HandsOver {    // this process alone ends; the next term goes on
   std::string reason;
 };
 
-using RunFact = OneOf<GivenUp, ProcessGone, ProcessJoined, CameBack, LinkedAgain, Served, Welcomed, PutOut,
-                      PeersChanged, ComplaintsDue, WorkersChanged, JoinersDue, ReadyInTraining, StrangerReady,
-                      ReplicaFailed, WorkerRests, OrderedToEnd, MembersDue, MemberLost, DrainAsked, LeaversDue,
-                      SavedLeaversDue, AllLeaversDue, MoverGoes, LeaverGoes, CommitDue, RoundsDue, StepForgotten,
-                      CheckpointDelayed, CheckpointWanted, LastStateUnsaved, PhaseBegins, ReturnBegins, ReturnDue,
-                      LossDue, RollBack, StartWanted, StartFailed, StartOver, BranchBegins, BranchBegun, StartRepeated,
-                      StartPaused, TrainingBegins, EndDue, DismissalDue, EndsAfterStep, EndOfRun, EndsAgain, HandsOver>;
+using RunFact =
+    OneOf<GivenUp, ProcessGone, ProcessJoined, CameBack, LinkedAgain, Served, Welcomed, PutOut, PeersChanged,
+          ComplaintsDue, WorkersChanged, JoinersDue, ReadyInTraining, StrangerReady, ReplicaFailed, WorkerRests,
+          OrderedToEnd, MembersDue, MemberLost, DrainAsked, DrainExpected, LeaversDue, SavedLeaversDue, AllLeaversDue,
+          MoverGoes, LeaverGoes, CommitDue, RoundsDue, StepForgotten, CheckpointDelayed, CheckpointWanted,
+          LastStateUnsaved, PhaseBegins, ReturnBegins, ReturnDue, LossDue, RollBack, StartWanted, StartFailed,
+          StartOver, BranchBegins, BranchBegun, StartRepeated, StartPaused, TrainingBegins, EndDue, DismissalDue,
+          EndsAfterStep, EndOfRun, EndsAgain, HandsOver>;
 
 // An event of the run and a line of the log, as of the steps that are committed.
 struct Announcement {

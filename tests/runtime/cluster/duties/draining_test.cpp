@@ -72,6 +72,13 @@ TEST_F(DrainDutyTest, TellsTheDevicesOfANodeThatDiedWhileTheyLeftApart) {
   EXPECT_EQ(told<LeaverGoes>(duty.on(ProcessJoined{back, {}}, now)).size(), 1U);
 }
 
+TEST_F(DrainDutyTest, TellsADeviceThatWasLostBeforeWhenItIsBack) {
+  truth.roster.processes.lose(process(0, 1));
+  (void)duty.on(DrainExpected{"node3", "shoal drain"}, now);
+  EXPECT_TRUE(duty.on(ProcessJoined{join("node8"), {}}, now).all().empty());
+  EXPECT_EQ(told<LeaverGoes>(duty.on(ProcessJoined{join("node3"), {}}, now)).size(), 1U);
+}
+
 TEST_F(DrainDutyTest, HearsNoWishOnceTheRunIsStopped) {
   truth.last_step.stop({"SIGTERM", "stopped", 0});
   EXPECT_TRUE(duty.on(Leaving{process(0, 1), "SIGTERM"}, now).all().empty());

@@ -88,6 +88,23 @@ TEST_F(OperatorDutyTest, DrainsANodeWithAllOfItsDevicesAndADeviceAlone) {
   EXPECT_EQ(told<DrainAsked>(duty.obey(order_of(OperatorVerb::kDrain, "stage/0/0"), now).answers).size(), 1U);
 }
 
+TEST_F(OperatorDutyTest, DrainsTheDevicesOfANodeThatAreBeingStartedAgain) {
+  const ProcessIncarnation second = join_device("node1", 1);
+  truth.roster.processes.lose(second);
+  const Obeyed node = duty.obey(order_of(OperatorVerb::kDrain, "node1"), now);
+  EXPECT_EQ(told<DrainAsked>(node.answers).size(), 1U);
+  const auto expected = told<DrainExpected>(node.answers);
+  ASSERT_EQ(expected.size(), 1U);
+  EXPECT_EQ(expected[0].name, "node1:1");
+  EXPECT_EQ(node.answer.text, "node1 leaves after step 0; node1:1 was lost, and leaves if it comes back");
+  truth.roster.processes.leave(second);
+  EXPECT_TRUE(told<DrainExpected>(duty.obey(order_of(OperatorVerb::kDrain, "node1"), now).answers).empty())
+      << "whoever left is not started again";
+  truth.roster.processes.lose(process(0, 0));
+  EXPECT_EQ(duty.obey(order_of(OperatorVerb::kDrain, "node1"), now).answer.verdict, OperatorVerdict::kAbsent)
+      << "nobody is there who could tell whether it comes back: it is asked again";
+}
+
 TEST_F(OperatorDutyTest, CountsOnNoDeviceOfADrainedNodeForItsStage) {
   truth.roster.ended.insert(replica(0, 1));
   const ProcessIncarnation second = join_device("node1", 1);
