@@ -180,7 +180,8 @@ Obeyed OperatorDuty::evict(const OperatorOrder& order) const {
     out.insert(process);
     missed += lacks_without(process, out, truth_.roster);
     obeyed.answers.tell(PutOut{process});
-    obeyed.answers.send(to_node_agent(process), EndProcess{eviction_text(order), kStatus});
+    // Its last lines belong to the run; whom everybody refuses from now on could not send them.
+    obeyed.answers.send(to_node_agent(process), EndProcess{eviction_text(order), kStatus, !order.revoke});
     obeyed.answers.tell(GivenUp{process, order.reason, kWasEvicted});
   }
   obeyed.answers.tell(CommitDue{});

@@ -111,6 +111,8 @@ TEST_F(Evicted, ANodeEndsAndIsBackOnlyWhenAPersonStartsIt) {
   EXPECT_THAT(out, HasSubstr("five is put out of the run"));
   EXPECT_EQ(victim.wait(kSoon), 4) << victim.err();
   EXPECT_THAT(victim.err(), HasSubstr("it was evicted by shoal evict; a person may start it again"));
+  const auto has_last_line = [this] { return log_of("five").find("ending with status 4") != std::string::npos; };
+  EXPECT_TRUE(wait_until(has_last_line, kSoon)) << log_of("five");
   EXPECT_EQ(count_of("evicted", "five"), 1U);
   EXPECT_EQ(count_of("process_lost", "five"), 0U);
   ASSERT_TRUE(goes_on());

@@ -52,7 +52,8 @@ TEST_F(OperatorDutyTest, SaysWhatBecomesOfADrainedNode) {
 TEST_F(OperatorDutyTest, PutsOutANodeBeforeItIsGivenUp) {
   const Obeyed obeyed = duty.obey(order_of(OperatorVerb::kEvict, "node1"), now);
   EXPECT_EQ(obeyed.answer.verdict, OperatorVerdict::kDone);
-  EXPECT_EQ(sent<EndProcess>(obeyed.answers).size(), 1U);
+  ASSERT_EQ(sent<EndProcess>(obeyed.answers).size(), 1U);
+  EXPECT_TRUE(sent<EndProcess>(obeyed.answers)[0].storage_waits) << "its last lines belong to the run";
   EXPECT_LT(place_of<PutOut>(obeyed.answers), place_of<GivenUp>(obeyed.answers));
   EXPECT_EQ(obeyed.answer.text.find("it was the last"), std::string::npos);
 }
