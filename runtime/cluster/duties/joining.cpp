@@ -48,9 +48,24 @@ ReplacementQuestion JoinDuty::question(Instant now) const {
     if (!is_free && !truth_.config.share_devices) continue;
     const Join& join = roster.processes.find(process)->join;
     auto& list = is_free ? question.free : question.sharing;
-    list.push_back({{process, join.name, join.offer}, name});
+    list.push_back({{process, join.name, join.offer}, name, out_of_reach(process, now)});
   }
   return question;
+}
+
+// Neighbours and replicas of one stage talk to each other, and everybody who serves to storage.
+std::set<StageId> JoinDuty::out_of_reach(ProcessIncarnation process, Instant now) const {
+  std::set<StageId> stages;
+  for (const ProcessIncarnation other : truth_.signs.unreached_by(process, now)) {
+    const ProcessRecord* record = truth_.roster.processes.find(other);
+    const bool is_storage = record != nullptr && record->join.role == ProcessRole::kStorage;
+    const auto near = truth_.roster.stages_of(other);
+    for (std::uint32_t stage = 0; stage < truth_.config.stages; ++stage) {
+      const auto is_near = [&](StageId one) { return one.value <= stage + 1 && stage <= one.value + 1; };
+      if (is_storage || std::ranges::any_of(near, is_near)) stages.insert(StageId{stage});
+    }
+  }
+  return stages;
 }
 
 FittingQuestion JoinDuty::fitting_question(Instant now) const {

@@ -32,6 +32,7 @@ class JoinDuty {
 
  private:
   [[nodiscard]] ReplacementQuestion question(Instant now) const;
+  [[nodiscard]] std::set<StageId> out_of_reach(ProcessIncarnation process, Instant now) const;
   [[nodiscard]] FittingQuestion fitting_question(Instant now) const;
   [[nodiscard]] std::optional<Replacement> next_place(Instant now) const;
   void place(Instant now, Answers& answers);

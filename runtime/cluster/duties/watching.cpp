@@ -2,6 +2,11 @@
 #include "runtime/cluster/duties/watching.h"
 
 namespace shoal {
+namespace {
+
+constexpr Duration kRestAfterExpulsion = std::chrono::seconds(15);  // peers complain after 3 s of dialling in vain
+
+}  // namespace
 
 Answers WatchDuty::on(const Heartbeat& heartbeat, Instant now) {
   Answers answers;
@@ -82,7 +87,11 @@ Answers WatchDuty::on(const TickCame& /*tick*/, Instant now) {
 Answers WatchDuty::on(const ComplaintsDue& /*due*/, Instant now) {
   Answers answers;
   if (!truth_.is_training()) return answers;
-  if (const auto goes = signs_.judge(truth_.roster.parties(), now)) answers.tell(GivenUp{goes->process, goes->reason});
+  if (const auto goes = signs_.judge(truth_.roster.parties(), now)) {
+    // Its keeper starts it again at once: it serves nothing until it is known whom it reaches by then.
+    answers.tell(WorkerRests{truth_.roster.processes.name_of(goes->process), now + kRestAfterExpulsion});
+    answers.tell(GivenUp{goes->process, goes->reason});
+  }
   return answers;
 }
 

@@ -44,11 +44,16 @@ void close_but_the_weakest(const FittingQuestion& asked, ReplacementQuestion& na
   }
 }
 
+// Says whether the worker may serve the stage at all.
+bool is_fit(const FreeWorker& free, StageId stage, const StageNeed& need) {
+  return fits(free.worker.offer, need) && !free.out_of_reach.contains(stage);
+}
+
 // Leaves those that the stage fits; of unequal ones those that are nearly as fast as the fastest.
 std::vector<FreeWorker> narrowed_workers(const FittingQuestion& asked, StageId stage, bool is_alike) {
   const StageNeed& need = asked.stages[stage.value].need;
   std::vector<FreeWorker> workers = asked.question.free;
-  std::erase_if(workers, [&](const FreeWorker& free) { return !fits(free.worker.offer, need); });
+  std::erase_if(workers, [&](const FreeWorker& free) { return !is_fit(free, stage, need); });
   if (is_alike || workers.empty()) return workers;
   const auto rate = [&](const FreeWorker& free) { return rate_of(free.worker.offer, need, asked.threads); };
   const double fastest = rate(*std::ranges::max_element(workers, {}, rate));
@@ -78,9 +83,9 @@ std::optional<Replacement> plan_fitting_replacement(const FittingQuestion& asked
     if (!next || next->placement.stage.value >= asked.stages.size()) return next;
     const StageId stage = next->placement.stage;
     const FreeWorker& worker = chosen(question, *next);
-    const bool is_fit = fits(worker.worker.offer, asked.stages[stage.value].need);
+    const bool may_serve = is_fit(worker, stage, asked.stages[stage.value].need);
     const bool is_mover = question.destinations.contains(worker.worker.process);
-    if (is_fit && (is_alike || is_mover || served_before(question, *next))) return next;
+    if (may_serve && (is_alike || is_mover || served_before(question, *next))) return next;
     if (is_mover) {
       question.destinations.erase(worker.worker.process);
       continue;

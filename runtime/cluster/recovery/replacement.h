@@ -34,7 +34,8 @@ struct TakenSlot {
 
 struct FreeWorker {
   Worker worker;
-  std::string name;  // node, or node:device; the same when its process was started again
+  std::string name;                  // node, or node:device; the same when its process was started again
+  std::set<StageId> out_of_reach{};  // stages where it would have to talk to somebody whom it does not reach
 };
 
 struct ReplacementQuestion {

@@ -41,8 +41,9 @@ using Loads = std::map<ProcessIncarnation, std::set<StageId>>;
   return counts;
 }
 
-[[nodiscard]] bool has_room(const FreeWorker& worker, std::set<StageId> stages, StageId more,
-                            const ReplacementQuestion& question) {
+[[nodiscard]] bool may_serve(const FreeWorker& worker, std::set<StageId> stages, StageId more,
+                             const ReplacementQuestion& question) {
+  if (worker.out_of_reach.contains(more)) return false;
   stages.insert(more);
   std::vector<StageNeed> needs;
   for (const StageId stage : stages) {
@@ -60,7 +61,7 @@ using Loads = std::map<ProcessIncarnation, std::set<StageId>>;
   for (const FreeWorker& candidate : workers) {
     const auto served = loads.find(candidate.worker.process);
     const auto stages = served == loads.end() ? std::set<StageId>() : served->second;
-    if (stages.contains(stage) || !has_room(candidate, stages, stage, question)) continue;
+    if (stages.contains(stage) || !may_serve(candidate, stages, stage, question)) continue;
     const auto on_node = std::ranges::count_if(question.taken, [&](const TakenSlot& taken) {
       return taken.stage == stage && taken.node == candidate.worker.node;
     });
@@ -87,7 +88,7 @@ std::optional<Replacement> plan_doubling(const ReplacementQuestion& question, Do
   const Loads loads = loads_of(question);
   const auto is_anybody_free = [&](StageId stage) {
     return std::ranges::any_of(question.free,
-                               [&](const FreeWorker& one) { return has_room(one, {}, stage, question); });
+                               [&](const FreeWorker& one) { return may_serve(one, {}, stage, question); });
   };
   std::optional<std::tuple<std::uint32_t, StageId, FreeWorker>> neediest;
   for (const auto& [stage, count] : counts_of(loads, question.stages)) {

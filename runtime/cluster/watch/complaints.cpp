@@ -80,6 +80,16 @@ std::optional<Expulsion> Complaints::judge(const std::vector<Party>& parties, In
   return std::nullopt;
 }
 
+std::vector<ProcessIncarnation> Complaints::unreached_by(ProcessIncarnation process, Instant now) const {
+  std::vector<ProcessIncarnation> others;
+  for (const auto& [pair, standing] : pairs_) {
+    if (!standing.since || now - standing.last > limits_.forget_after) continue;
+    if (pair.first == process) others.push_back(pair.second);
+    if (pair.second == process) others.push_back(pair.first);
+  }
+  return others;
+}
+
 std::string Complaints::explain(const std::vector<Party>& parties) const {
   std::string text;
   for (const auto& [pair, standing] : pairs_) {

@@ -49,6 +49,8 @@ class Complaints {
   void forget(ProcessIncarnation process);
   // At most one at a time: the next look sees what its absence leaves of the others.
   [[nodiscard]] std::optional<Expulsion> judge(const std::vector<Party>& parties, Instant now);
+  // Those that it cannot reach, or that cannot reach it, as far as is said now; while a link stands it is none.
+  [[nodiscard]] std::vector<ProcessIncarnation> unreached_by(ProcessIncarnation process, Instant now) const;
   // "node1 and node3 cannot reach each other: open TCP port 7103 of 10.0.0.3 for node1"; empty when all is well.
   [[nodiscard]] std::string explain(const std::vector<Party>& parties) const;
 

@@ -44,6 +44,10 @@ class SignsOfLife {
     return complaints_.judge(parties, now);
   }
 
+  [[nodiscard]] std::vector<ProcessIncarnation> unreached_by(ProcessIncarnation process, Instant now) const {
+    return complaints_.unreached_by(process, now);
+  }
+
   // True for a process that may be dead: what speaks against it cannot be held to be true.
   [[nodiscard]] bool is_doubtful(ProcessIncarnation process) const;
   // "serving, silent for 3 s"

@@ -40,6 +40,16 @@ TEST_F(JoinDutyTest, LeavesAWorkerThatFitsNoStageASpareAndSaysSoOnce) {
   EXPECT_EQ(explain_waiting(truth, now).find("tiny0 gives"), std::string::npos) << explain_waiting(truth, now);
 }
 
+TEST_F(JoinDutyTest, LeavesAWorkerASpareWhileItDoesNotReachWhoServes) {
+  truth.roster.processes.lose(ProcessIncarnation{4});  // whoever served the place before
+  const ProcessIncarnation free = join("back");
+  const auto complain = [&] { truth.signs.hear(PeerUnreachable{free, process(0, 1), 3000}, now); };
+  complain();
+  EXPECT_TRUE(sent<SpawnStage>(duty.on(WorkersChanged{}, now)).empty());
+  now += std::chrono::seconds(5);
+  EXPECT_EQ(sent<SpawnStage>(duty.on(WorkersChanged{}, now)).size(), 1U) << "the cut is over";
+}
+
 TEST_F(JoinDutyTest, StartsNobodyInTheLastStepOrWhenAStageIsLost) {
   truth.last_step.stop({"SIGTERM", "stopped", 0});
   EXPECT_TRUE(duty.on(WorkersChanged{}, now).all().empty());

@@ -53,6 +53,20 @@ TEST_F(WatchDutyTest, GivesUpTheSilentAndThenLooksAtComplaints) {
   EXPECT_LT(place_of<GivenUp>(answers), place_of<ComplaintsDue>(answers));
 }
 
+// Otherwise it would join, copy a state and be put out again for as long as the cut lasts.
+TEST_F(WatchDutyTest, LetsOneRestThatHadToGoForACut) {
+  Answers answers;
+  for (int second = 0; second < 9 && told<GivenUp>(answers).empty(); ++second) {
+    now += std::chrono::seconds(1);
+    (void)duty.on(PeerUnreachable{process(0, 0), process(0, 1), 3000}, now);
+    answers = duty.on(ComplaintsDue{}, now);
+  }
+  ASSERT_EQ(told<GivenUp>(answers).size(), 1U);
+  ASSERT_EQ(told<WorkerRests>(answers).size(), 1U);
+  EXPECT_EQ(told<WorkerRests>(answers)[0].worker, truth.roster.processes.name_of(told<GivenUp>(answers)[0].process));
+  EXPECT_GT(told<WorkerRests>(answers)[0].until, now);
+}
+
 TEST_F(WatchDutyTest, WatchesNobodyWhoIsGone) {
   for (const ProcessIncarnation process : truth.roster.processes.alive()) {
     (void)duty.on(ProcessGone{process, "node", ProcessRole::kNode, "lost"}, now);

@@ -45,6 +45,15 @@ TEST(FittingReplacement, PassesByAStageThatFitsNobodyWhoIsFree) {
   EXPECT_EQ(plan_fitting_replacement(asked)->placement, at(0, 1, 10));
 }
 
+TEST(FittingReplacement, GivesNobodyAStageWhereItCouldNotTalkToTheOthers) {
+  auto asked = asked_of({{{1, 1}, {{}}}, {{1, 1}, {{}}}}, {worker(9, "d")});
+  EXPECT_EQ(plan_fitting_replacement(asked)->placement, at(0, 1, 9)) << "the control";
+  asked.question.free[0].out_of_reach = {StageId{0}};
+  EXPECT_EQ(plan_fitting_replacement(asked)->placement, at(1, 1, 9));
+  asked.question.free[0].out_of_reach = {StageId{0}, StageId{1}};
+  EXPECT_FALSE(plan_fitting_replacement(asked));
+}
+
 TEST(FittingReplacement, OfUnequalMachinesAFastOneGoesToTheWeakestStage) {
   const std::vector<MachineOffer> strong = {paced(10), paced(10)};
   const std::vector<MachineOffer> weak = {paced(90), paced(90)};

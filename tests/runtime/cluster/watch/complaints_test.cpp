@@ -47,6 +47,17 @@ TEST(Complaints, AreHeardOnlyWhenTheyLast) {
   EXPECT_EQ(complaints.explain(two_by_two()), "") << "forgotten";
 }
 
+TEST(Complaints, NameWhomAProcessDoesNotReach) {
+  Complaints complaints;
+  complaints.hear(process(1), process(3), PairLink::kNone, kStart);
+  complaints.hear(process(2), process(1), PairLink::kNone, kStart);
+  complaints.hear(process(1), process(4), PairLink::kStands, kStart);
+  EXPECT_EQ(complaints.unreached_by(process(1), kStart), (std::vector{process(2), process(3)}));
+  EXPECT_EQ(complaints.unreached_by(process(3), kStart), std::vector{process(1)});
+  EXPECT_TRUE(complaints.unreached_by(process(4), kStart).empty()) << "its link stands";
+  EXPECT_TRUE(complaints.unreached_by(process(1), kStart + 5s).empty()) << "nobody says so any more";
+}
+
 // A cut of some seconds may heal before the link breaks: it is told of, and costs nobody.
 TEST(Complaints, NobodyGoesWhileTheLinkStandsButItIsSaid) {
   Complaints complaints;
