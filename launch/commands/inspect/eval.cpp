@@ -4,6 +4,7 @@
 #include "launch/child_process.h"
 #include "launch/commands/inspect/answers.h"
 #include "launch/commands/inspect/inspect.h"
+#include "launch/commands/run/devices.h"
 #include "launch/processes/saved_run.h"
 #include "launch/say.h"
 #include "runtime/data/batch.h"
@@ -50,14 +51,16 @@ Result<std::optional<Evaluation>> evaluate_aloud(StageExecutor& executor, const 
 }  // namespace
 
 Result<int> run_eval(const EvalOptions& options) {
-  if (auto ready = prepare_device(options.device, program_folder()); !ready) return ready.failure();
+  const auto device = settle_one_device(options.device, ask_gpu_driver);
+  if (!device) return device.failure();
+  if (auto ready = prepare_device(*device, program_folder()); !ready) return ready.failure();
   const auto run = open_saved_run(options.run_directory, options.step);
   if (!run) return run.failure();
   const auto tokenizer = make_tokenizer(run->config.data.tokenizer);
   if (!tokenizer) return tokenizer.failure();
   const auto tokens = tokens_to_evaluate(options, run->config, **tokenizer);
   if (!tokens) return tokens.failure();
-  auto executor = load_executor(*run, options.device);
+  auto executor = load_executor(*run, *device);
   if (!executor) return executor.failure();
   const EvaluationPlan plan(*tokens, static_cast<std::uint64_t>(run->config.model.context), run->config.batch);
   const auto made = evaluate_aloud(**executor, plan, plan.batch_count(options.batches), **tokenizer);

@@ -5,6 +5,7 @@
 
 #include "launch/child_process.h"
 #include "launch/commands/inspect/inspect.h"
+#include "launch/commands/run/devices.h"
 #include "launch/processes/saved_run.h"
 #include "launch/say.h"
 #include "runtime/data/tokenizer.h"
@@ -15,12 +16,14 @@
 namespace shoal {
 
 Result<int> run_sample(const SampleOptions& options) {
-  if (auto ready = prepare_device(options.device, program_folder()); !ready) return ready.failure();
+  const auto device = settle_one_device(options.device, ask_gpu_driver);
+  if (!device) return device.failure();
+  if (auto ready = prepare_device(*device, program_folder()); !ready) return ready.failure();
   const auto run = open_saved_run(options.run_directory, options.step);
   if (!run) return run.failure();
   const auto tokenizer = make_tokenizer(run->config.data.tokenizer);
   if (!tokenizer) return tokenizer.failure();
-  const auto sampler = TextSampler::make(run->config, run->checkpoint.weights_image(), options.device);
+  const auto sampler = TextSampler::make(run->config, run->checkpoint.weights_image(), *device);
   if (!sampler) return sampler.failure();
   std::vector<std::int32_t> tokens = (*tokenizer)->encode(options.prompt);
   if (tokens.empty()) return fail(Error::kUsage, "--prompt is empty; give at least one character");

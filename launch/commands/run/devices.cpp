@@ -28,7 +28,7 @@ Result<std::vector<std::string>> settle_devices(const std::vector<std::string>& 
   std::optional<DriverAnswers> answers;
   for (const std::string& word : words) {
     const auto name = parse_device(word);
-    if (!name) return name.failure();
+    if (!name) return fail(Error::kUsage, "--" + name.failure().message);
     const bool is_gpu = name->kind == DeviceKind::kCuda || name->kind == DeviceKind::kEveryCuda;
     if (!is_gpu) {
       settled.push_back(word);
@@ -45,6 +45,14 @@ Result<std::vector<std::string>> settle_devices(const std::vector<std::string>& 
     for (std::size_t index = 0; index < devices->size(); ++index) settled.push_back(compose("cuda:", index));
   }
   return settled;
+}
+
+Result<std::string> settle_one_device(const std::string& word, const std::function<DriverAnswers()>& ask) {
+  const auto settled = settle_devices({word}, ask);
+  if (!settled) return settled.failure();
+  if (settled->size() == 1) return settled->front();
+  return about(word, fail(Error::kUsage, compose("this machine has ", settled->size(),
+                                                 " GPUs, and this command computes on one: name it, as in cuda:0")));
 }
 
 }  // namespace shoal

@@ -18,4 +18,8 @@ namespace shoal {
 [[nodiscard]] Result<std::vector<std::string>> settle_devices(const std::vector<std::string>& words,
                                                               const std::function<DriverAnswers()>& ask);
 
+// For a command that computes on one device: `cuda` is the GPU of a machine that has one. Errors: as settle_devices(),
+// and kUsage where there are several.
+[[nodiscard]] Result<std::string> settle_one_device(const std::string& word, const std::function<DriverAnswers()>& ask);
+
 }  // namespace shoal

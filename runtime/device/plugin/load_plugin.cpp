@@ -46,10 +46,10 @@ Result<const DevicePlugin*> open_plugin(const std::string& path) {
 
 Status prepare_device(const std::string& device, const std::string& folder) {
   const auto name = parse_device(device);
-  if (!name) return name.failure();
+  if (!name) return fail(Error::kUsage, "--" + name.failure().message);
   if (name->kind == DeviceKind::kCuda) {
     if (auto ready = prepare_cuda(name->index, folder); !ready) {
-      return fail(ready.failure().error, compose("device ", device, ": ", ready.failure().message));
+      return fail(ready.failure().error, compose("--device ", device, ": ", ready.failure().message));
     }
   }
   prepare_process_for_compute();

@@ -36,6 +36,19 @@ TEST(Devices, TheDriverIsAskedWhereAGpuIsNamedAndNowhereElse) {
   EXPECT_EQ(asked, 1);
 }
 
+TEST(Devices, ACommandThatComputesOnOneTakesTheOnlyGpuOrAsksWhich) {
+  EXPECT_EQ(settle_one_device("cuda", [] { return driver_of(1); }).value(), "cuda:0");
+  EXPECT_EQ(settle_one_device("cpu", [] { return driver_of(0); }).value(), "cpu");
+  const auto several = settle_one_device("cuda", [] { return driver_of(2); });
+  ASSERT_FALSE(several.ok());
+  EXPECT_EQ(exit_code(several.failure().error), 2);
+  EXPECT_THAT(several.failure().message, AllOf(HasSubstr("--device cuda: "), HasSubstr("2 GPUs"), HasSubstr("cuda:0")));
+  DriverAnswers none;
+  none.open_error = "libcuda.so.1";
+  EXPECT_THAT(settle_one_device("cuda", [&none] { return none; }).failure().message, HasSubstr("no NVIDIA driver"));
+  EXPECT_THAT(settle_one_device("gpu", [&none] { return none; }).failure().message, HasSubstr("--device 'gpu'"));
+}
+
 TEST(Devices, AnAbsentOneEndsTheCommandAndIsNamed) {
   const auto absent = settle_devices({"cpu", "cuda:2"}, [] { return driver_of(2); });
   ASSERT_FALSE(absent.ok());
