@@ -82,6 +82,7 @@ TEST(Arguments, ANodeBoundsWhatItGives) {
     return node_refusal(more);
   };
   EXPECT_THAT(with("--memory", "much"), HasSubstr("--memory much: expected bytes"));
+  EXPECT_THAT(with("--memory", "1"), HasSubstr("at least 1M"));
   for (const std::string rate : {"0", "-5M", "500K", "5MB", "fast", "1e30"}) {
     EXPECT_THAT(with("--limit-up", rate), HasSubstr("--limit-up")) << rate;
   }

@@ -28,6 +28,8 @@ Result<NodeLimits> node_limits_of(const Options& options) {
 }
 
 Status check_shares(const NodeLimits& limits, std::size_t devices) {
+  if (limits.memory_bytes && *limits.memory_bytes / std::max<std::size_t>(devices, 1) < kLeastMemory)
+    return fail(Error::kUsage, "--memory: expected at least 1M for each --device of the node");
   for (const auto& limit : {limits.up_bit_s, limits.down_bit_s}) {
     if (limit && *limit / std::max<std::size_t>(devices, 1) < kLeastRate)
       return fail(Error::kUsage, "--limit-up, --limit-down: expected at least 1M for each --device of the node");

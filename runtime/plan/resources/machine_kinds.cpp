@@ -1,6 +1,7 @@
 // Reads numbers with units.
 #include "runtime/plan/resources/machine_kinds.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -19,6 +20,17 @@ std::optional<double> take_number(std::string_view& text) {
   if (error != std::errc{} || !std::isfinite(value) || value <= 0) return std::nullopt;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return value;
+}
+
+// Takes K, M, G or T, or the same in small letters, from the beginning: 1 to 4; 0: there is none.
+std::size_t take_unit(std::string_view& text) {
+  constexpr std::string_view kUnits = "KMGT";
+  constexpr std::string_view kSmall = "kmgt";
+  if (text.empty()) return 0;
+  const std::size_t at = std::min(kUnits.find(text.front()), kSmall.find(text.front()));
+  if (at == std::string_view::npos) return 0;
+  text.remove_prefix(1);
+  return at + 1;
 }
 
 Failure refuse_kind(std::string_view text) {
@@ -59,25 +71,25 @@ Result<std::uint64_t> bytes_of_text(std::string_view text) {
   std::string_view rest = text;
   const auto number = take_number(rest);
   const auto refuse = [&] {
-    return fail(Error::kUsage, compose("--memory ", text, ": expected bytes, as in 24G, 512M, 16Gi or 8000000000"));
+    return fail(Error::kUsage,
+                compose("--memory ", text, ": expected bytes, as in 24G, 512M, 16Gi or 8000000000; at least 1M"));
   };
   if (!number) return refuse();
-  const std::size_t unit = rest.empty() ? 0 : std::string_view(" KMGT").find(rest.front());
-  if (unit == std::string_view::npos || rest.starts_with(' ')) return refuse();
-  if (!rest.empty()) rest.remove_prefix(1);
+  const std::size_t unit = take_unit(rest);
   const bool is_binary = unit > 0 && rest.starts_with('i');
   if (is_binary) rest.remove_prefix(1);
   if (rest.starts_with('B')) rest.remove_prefix(1);
   const double bytes = *number * std::pow(is_binary ? 1024.0 : 1000.0, static_cast<double>(unit));
-  if (!rest.empty() || bytes > kBytesMax) return refuse();
+  const bool is_in_range = bytes >= static_cast<double>(kLeastMemory) && bytes <= kBytesMax;
+  if (!rest.empty() || !is_in_range) return refuse();
   return static_cast<std::uint64_t>(bytes);
 }
 
 Result<std::uint64_t> rate_of_text(std::string_view option, std::string_view text) {
   std::string_view rest = text;
   const auto number = take_number(rest);
-  const std::size_t unit = rest.empty() ? 0 : std::string_view(" KMGT").find(rest.front());
-  const bool is_known = number && unit != std::string_view::npos && !rest.starts_with(' ') && rest.size() <= 1;
+  const std::size_t unit = take_unit(rest);
+  const bool is_known = number && rest.empty();
   const double bits = is_known ? *number * std::pow(1000.0, static_cast<double>(unit)) : 0;
   if (bits >= static_cast<double>(kLeastRate) && bits <= kBytesMax) return static_cast<std::uint64_t>(bits);
   return fail(Error::kUsage, compose(option, " ", text, ": expected bit/s, as in 50M, 1.5G or 50000000; at least 1M"));

@@ -27,7 +27,9 @@ struct MachineKind {
 // of a forward of one microbatch, as in slow=60ms. Errors: kUsage.
 [[nodiscard]] Result<MachineKind> machine_kind_of(std::string_view text);
 
-// Reads "24G", "512M", "1.5T" or plain bytes; units are powers of 1000, with an i ("24Gi") of 1024. Errors: kUsage.
+// Reads "24G", "512M", "1.5T" or plain bytes, at least kLeastMemory; units are powers of 1000, with an i ("24Gi") of
+// 1024, in capitals or small letters. Errors: kUsage.
+inline constexpr std::uint64_t kLeastMemory = 1'000'000;
 [[nodiscard]] Result<std::uint64_t> bytes_of_text(std::string_view text);
 
 // Reads a rate of a link in bit/s, "50M", "1G" or plain bits, at least kLeastRate; units are powers of 1000. option:
