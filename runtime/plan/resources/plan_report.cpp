@@ -16,7 +16,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kItemWidth = 14;
-constexpr int kCellWidth = 11;
+constexpr std::size_t kCellWidth = 11;  // at least; wider where a cell needs more
+constexpr std::size_t kGap = 2;
 
 std::string size_words(std::uint64_t bytes) {
   constexpr std::array kUnits = {"B", "kB", "MB", "GB", "TB"};
@@ -24,15 +25,6 @@ std::string size_words(std::uint64_t bytes) {
   std::size_t unit = 0;
   for (; value >= 1000 && unit + 1 < kUnits.size(); ++unit) value /= 1000;
   return compose(std::setprecision(3), value, " ", kUnits[unit]);
-}
-
-std::string cell(const std::string& text) { return compose(std::setw(kCellWidth), text); }
-
-template <class Value>
-std::string row(std::string_view name, const std::vector<PlannedStage>& stages, const Value& value) {
-  std::string text = compose(std::left, std::setw(kItemWidth), name);
-  for (const PlannedStage& stage : stages) text += cell(value(stage));
-  return text;
 }
 
 std::string layers_words(const PlannedStage& stage) {
@@ -50,6 +42,25 @@ std::string machines_words(const PlannedStage& stage) {
     text += compose(text.empty() ? "" : " ", count, "x", machine.name);
   }
   return text.empty() ? compose(stage.replicas) : text;
+}
+
+// Wide enough for the words and numbers that have no bounded length.
+std::size_t cell_width(const std::vector<PlannedStage>& stages) {
+  std::size_t width = kCellWidth;
+  for (const PlannedStage& stage : stages) {
+    for (const std::string& text : {layers_words(stage), machines_words(stage), compose(stage.cut.parameter_count)}) {
+      width = std::max(width, text.size() + kGap);
+    }
+  }
+  return width;
+}
+
+template <class Value>
+std::string row(std::string_view name, const std::vector<PlannedStage>& stages, const Value& value) {
+  const auto width = static_cast<int>(cell_width(stages));
+  std::string text = compose(std::left, std::setw(kItemWidth), name);
+  for (const PlannedStage& stage : stages) text += compose(std::setw(width), value(stage));
+  return text;
 }
 
 std::string table_text(const RunPlan& plan) {

@@ -219,9 +219,11 @@ TEST(MachineKinds, AreReadAndRefused) {
     EXPECT_FALSE(machine_kind_of(text).ok()) << text;
   }
   EXPECT_EQ(bytes_of_text("24G").value(), 24'000'000'000U);
-  EXPECT_EQ(bytes_of_text("1.5Ki").value(), 1536U);
-  EXPECT_EQ(bytes_of_text("8000").value(), 8000U);
-  for (const char* text : {"", "G", "1X", "1GG", "-1", "1 G", "1e40"}) EXPECT_FALSE(bytes_of_text(text).ok()) << text;
+  EXPECT_EQ(bytes_of_text("1.5Mi").value(), 1'572'864U);
+  EXPECT_EQ(bytes_of_text("8000000").value(), 8'000'000U);
+  EXPECT_EQ(bytes_of_text("1000k").value(), 1'000'000U);
+  for (const char* text : {"", "G", "1X", "1GG", "-1", "1 G", "1e40", "1k", "1"})
+    EXPECT_FALSE(bytes_of_text(text).ok()) << text;
 }
 
 TEST(RunPlan, FollowsTheCutOfTheConfiguration) {
@@ -232,6 +234,13 @@ TEST(RunPlan, FollowsTheCutOfTheConfiguration) {
   EXPECT_EQ(plan.stages[0].cut.layer_count, 6);
   EXPECT_EQ(plan.stages[1].cut.layer_count, 2);
   EXPECT_GT(total_bytes(plan.stages[0].memory), total_bytes(plan.stages[1].memory));
+}
+
+TEST(RunPlan, ColumnsNeverTouch) {
+  const std::string text = text_of(planned(order_of(layout(256, 4, 2, 2), {kind_of("a-machine-with-a-name=300")})));
+  EXPECT_THAT(text, HasSubstr("replicas        2xa-machine-with-a-name  2xa-machine-with-a-name\n"));
+  EXPECT_THAT(text_of(planned(order_of(layout(256, 4, 2, 2)))), HasSubstr("replicas                2          2\n"))
+      << "the usual width";
 }
 
 TEST(RunPlan, ProposesLayersByTheSpeedOfUnequalMachines) {
