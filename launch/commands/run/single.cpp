@@ -1,5 +1,6 @@
 // `shoal-worker single`: the reference run. The trainer computes; this file says when to evaluate, save, show and stop.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -306,7 +307,7 @@ class SingleRun {
     has_checkpoint_ = true;
     std::uint64_t bytes = 0;
     for (const auto& [name, file] : (*manifest)->files) bytes += file.bytes;
-    const double seconds = milliseconds(clock_.now() - begun) / 1000.0;
+    const double seconds = std::round(milliseconds(clock_.now() - begun)) / 1000;
     recorder_.write(RunEvent{"checkpoint", compose("step_", progress.steps),
                              compose(bytes, " bytes in ", seconds, " s"), progress.steps});
     return (*manifest)->weights_sha256;

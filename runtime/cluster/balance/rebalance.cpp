@@ -5,6 +5,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/cluster/balance/assignment.h"
 
 namespace shoal {
@@ -85,19 +86,21 @@ class Search {
 
   [[nodiscard]] std::string why_it_moves() const {
     const double percent = 100 * best_->move.gain / std::max(capacities_[weak_], 1e-12);
-    const std::string rise = capacities_[weak_] > 0 ? compose("gains ", percent, " %") : "gets its first replica";
+    const std::string rise =
+        capacities_[weak_] > 0 ? compose("gains ", number_text(percent, 0), " %") : "gets its first replica";
     return compose(weakest_words(), " and ", rise, " by replica ", best_->move.replica,
                    best_->move.from ? compose(" of stage ", *best_->move.from) : std::string(", a spare"), " after ",
-                   best_->move.takes_s, " s");
+                   number_text(best_->move.takes_s, 1), " s");
   }
 
   [[nodiscard]] std::string why_nobody_moves() const {
     if (refused_.not_worth > 0) {
-      return compose(weakest_words(), ", but a move takes up to ", refused_.dearest_takes_s,
-                     " s, which its gain does not pay for within ", rule_.horizon_s, " s");
+      return compose(weakest_words(), ", but a move takes up to ", number_text(refused_.dearest_takes_s, 1),
+                     " s, which its gain does not pay for within ", number_text(rule_.horizon_s, 0), " s");
     }
     if (refused_.resting > 0) return compose(weakest_words(), ", but who could move has only just begun where it is");
-    if (refused_.small > 0) return compose(weakest_words(), ", and no move gains ", 100 * rule_.least_gain, " % of it");
+    if (refused_.small > 0)
+      return compose(weakest_words(), ", and no move gains ", number_text(100 * rule_.least_gain, 0), " % of it");
     if (refused_.of_last > 0)
       return compose(weakest_words(), ", and every other stage has its last replica, or needs all of them");
     return "there is nobody who could move";

@@ -1,6 +1,8 @@
 // Tells the desk what happens, and puts its decisions into letters and events.
 #include "runtime/cluster/duties/checkpoints.h"
 
+#include <cmath>
+
 #include "runtime/base/compose.h"
 
 namespace shoal {
@@ -16,8 +18,10 @@ Answers CheckpointDuty::on(const CheckpointSaved& saved, Instant /*now*/) {
   Answers answers;
   if (saved.branch != truth_.books.branch() || !desk_.is_news(saved.step)) return answers;
   desk_.saved(saved.step, saved.weights_sha256);
-  answers.send(to_metrics(), RunEvent{"checkpoint", compose("step_", saved.step),
-                                      compose(saved.byte_count, " bytes in ", saved.seconds, " s"), saved.step});
+  answers.send(
+      to_metrics(),
+      RunEvent{"checkpoint", compose("step_", saved.step),
+               compose(saved.byte_count, " bytes in ", std::round(saved.seconds * 1000) / 1000, " s"), saved.step});
   answers.tell(SavedLeaversDue{});
   answers.tell(LossDue{});
   answers.tell(EndDue{});

@@ -6,6 +6,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/restart_policy.h"
+#include "runtime/base/text/duration_words.h"
 #include "runtime/base/text/quantity_words.h"
 
 namespace shoal {
@@ -116,15 +117,15 @@ Answers ReturnDuty::conclude(Instant now) const {
   } else if (unserved) {
     answers.tell(RollBack{compose("no replica of stage ", *unserved, " came back to the spawner")});
   } else {
-    const double seconds = milliseconds(now - truth_.clock.phase_since()) / 1000.0;
+    const Duration took = now - truth_.clock.phase_since();
     const std::uint64_t steps = truth_.view().committed_steps();
     answers.tell(PhaseBegins{RunPhase::kTraining});
     answers.tell(PeersChanged{});
     answers.tell(MembersDue{"it did not come back to the spawner"});
     answers.tell(TrainingBegins{steps});
     answers.announce("resumed", "spawner",
-                     compose(live, " of ", counted(members, "replica"), " came back within ", seconds, " s; step ",
-                             steps, " goes on"));
+                     compose(live, " of ", counted(members, "replica"), " came back within ", duration_text(took),
+                             "; step ", steps, " goes on"));
   }
   return answers;
 }

@@ -5,16 +5,9 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/duration_words.h"
 
 namespace shoal {
-
-namespace {
-
-[[nodiscard]] std::string seconds_text(Duration duration) {
-  return compose(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count(), " ms");
-}
-
-}  // namespace
 
 void JoinDesk::ask(const SpawnStage& order, ProcessIncarnation process, Instant now) {
   joiners_.push_back({.order = order, .process = process, .since = now});
@@ -85,8 +78,8 @@ std::optional<JoinDecision> JoinDesk::judge(Joiner& joiner, std::uint64_t commit
     const Duration silence = joiner.state.silence(now);
     if (silence < kSilenceMax) return std::nullopt;
     return JoinDecision{JoinOutcome::kGiveUp, joiner,
-                        compose("it had no state after ", seconds_text(now - joiner.since),
-                                ", and no more of it came for ", seconds_text(silence))};
+                        compose("it had no state after ", duration_text(now - joiner.since),
+                                ", and no more of it came for ", duration_text(silence))};
   }
   if (joiner.ready->version != committed_steps) return judge_late(joiner, committed_steps, now);
   const auto known = states_.find(joiner.order.stage);
@@ -97,8 +90,8 @@ std::optional<JoinDecision> JoinDesk::judge(Joiner& joiner, std::uint64_t commit
                                 known->second.replica, " (S-3)")};
   }
   return JoinDecision{JoinOutcome::kAdmit, joiner,
-                      compose("at version ", committed_steps, ", ", seconds_text(now - joiner.since),
-                              " after it was asked for; a state in ", seconds_text(*joiner.took))};
+                      compose("at version ", committed_steps, ", ", duration_text(now - joiner.since),
+                              " after it was asked for; a state in ", duration_text(*joiner.took))};
 }
 
 // A commit that waits costs everybody; so does a stage with fewer replicas. Hence: often enough, long enough, not more.
@@ -119,7 +112,7 @@ std::optional<JoinDecision> JoinDesk::judge_late(Joiner& joiner, std::uint64_t c
   joiner.held_until = now + hold;
   return JoinDecision{JoinOutcome::kHold, joiner,
                       compose("it has version ", joiner.ready->version, " of ", committed_steps,
-                              "; the next commit waits for it, at most ", seconds_text(hold))};
+                              "; the next commit waits for it, at most ", duration_text(hold))};
 }
 
 bool JoinDesk::holds_commit(Instant now) const {

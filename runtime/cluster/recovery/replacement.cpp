@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
 
 namespace shoal {
 
@@ -90,9 +91,9 @@ std::optional<Replacement> plan_replacement(const ReplacementQuestion& question)
                                      [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
   const std::uint32_t have = count_of(question, *stage);
   const std::uint32_t wanted = question.replicas.of(*stage);
-  const std::string lack = is_by_capacity  ? compose(have, " replicas and the least capacity")
+  const std::string lack = is_by_capacity  ? compose(counted(have, "replica"), " and the least capacity")
                            : have < wanted ? compose(have, " of ", wanted, " replicas")
-                                           : compose(have, " replicas and may have more");
+                                           : compose(counted(have, "replica"), " and may have more");
   const char* why = served_before(*best) ? " served this one before" : " is free";
   return Replacement{{*stage, slot, best->worker.process},
                      compose("stage ", *stage, " has ", lack, "; ", best->name, why)};

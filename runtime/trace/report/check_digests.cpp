@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/trace/report/trace_check.h"
 
 namespace shoal {
@@ -54,8 +55,8 @@ class Digests {
 
   void note_what_is_missing() {
     if (never_added_.empty()) return;
-    report_.notes.push_back(compose("no journal entry adds ", never_added_.size(),
-                                    " replicas that reported what they hold: it was not compared"));
+    report_.notes.push_back(compose("no journal entry adds ", counted(never_added_.size(), "replica"),
+                                    " that reported what is held there: it was not compared"));
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/duration_words.h"
 #include "runtime/cluster/truth/stage_balance.h"
 
 namespace shoal {
@@ -182,7 +183,7 @@ void RebalanceDuty::follow_mover(Instant now, Answers& answers) {
     move_took_ = now - mover_->since;
     answers.announce("moved", compose("stage/", mover_->to, "/", *slot),
                      compose("from stage ", mover_->from, ", on ", truth_.roster.processes.name_of(mover_->process),
-                             ", ", seconds(*move_took_), " s after it was decided"));
+                             ", ", duration_text(*move_took_), " after it was decided"));
     return mover_.reset();
   }
   const auto is_it = [&](const Joiner& joiner) { return joiner.process == mover_->process; };

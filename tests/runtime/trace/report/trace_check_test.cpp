@@ -316,7 +316,7 @@ TEST(TraceCheck, SaysWhoseDigestsItCouldNotCompare) {
   loaded_by(bench, kFirstAfter + 1).incarnation = Incarnation{99};
   const CheckReport report = check(bench);
   EXPECT_TRUE(report.is_good()) << all_of(report);
-  EXPECT_THAT(report.notes, ElementsAre(HasSubstr("no journal entry adds 1 replicas")));
+  EXPECT_THAT(report.notes, ElementsAre(HasSubstr("no journal entry adds 1 replica that reported")));
 }
 
 TEST(TraceCheck, FindsASumThatIsNotTheCommittedOne) {
