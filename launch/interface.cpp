@@ -163,6 +163,24 @@ CommandSpec status() {
       "Exit status: 0 done, 2 usage, 4 the spawner is not reached, or its run is over."};
 }
 
+CommandSpec ps() {
+  return {
+      "ps",
+      "Lists every actor: node, state, mailbox, restarts, last message.",
+      {},
+      with_locator({kJson}),
+      "A node with several devices has a process for each: node2, node2:1, node2:2. Beside its name stands what it\n"
+      "gives, as it stated at its join: device, speed, memory, rates.\n"
+      "--json prints [{\"name\":text,\"node\":text,\"incarnation\":N,\"state\":text,\"mailbox\":N,\"restarts\":N,\n"
+      "\"last_message\":text,\"last_message_s\":seconds ago,\"machine\":{\"name\":text,\"device\":text,\n"
+      "\"gflops_per_thread\":X,\"forward_ms\":X,\"threads\":N,\"memory_bytes\":N,\"up_mbit_s\":X,\"down_mbit_s\":X}}]."
+      "\n"
+      "machine is null but for node_agent/NAME, where it says what worker NAME gives; in it null is what that did "
+      "not\n"
+      "state, or does not limit. last_message_s is null without a message. The actors are those of `status --json`.\n"
+      "Exit status: 0 done, 2 usage, 4 the spawner is not reached, or its run is over."};
+}
+
 CommandSpec eval() {
   return {
       "eval",
@@ -357,13 +375,7 @@ std::vector<CommandSpec> make_commands() {
       spawner(),
       node(),
       status(),
-      {"ps",
-       "Lists every actor: node, state, mailbox, restarts, last message.",
-       {},
-       with_locator({kJson}),
-       "A node with several devices has a process for each: node2, node2:1, node2:2. Beside its name stands what it\n"
-       "gives, as it stated at its join: device, speed, memory, rates; with --json in `machine` of its node_agent, as\n"
-       "`shoal status --help` describes it."},
+      ps(),
       {"logs",
        "Prints the log of an actor or a node of a run, also of one that is over.",
        {{"NAME", true, "as `shoal ps` shows it, or a process: node2, spawner, storage"}},

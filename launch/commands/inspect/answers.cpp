@@ -26,6 +26,17 @@ std::string digits(double value) {
   return std::move(out).str();
 }
 
+Json actor_json(const nlohmann::json& actor) {
+  constexpr double kMsPerSecond = 1000;
+  Json line;
+  for (const char* key : {"name", "node", "incarnation", "state", "mailbox", "restarts", "last_message"}) {
+    line[key] = actor.at(key);
+  }
+  const bool has_heard = !actor.at("last_message").get<std::string>().empty();
+  line["last_message_s"] = has_heard ? Json(actor.at("last_message_ms").get<double>() / kMsPerSecond) : Json();
+  return line;
+}
+
 }  // namespace
 
 std::string evaluation_text(std::uint64_t step, const Evaluation& evaluation) {
@@ -71,22 +82,28 @@ std::string machine_text(const nlohmann::json& machine) {
 }
 
 std::string status_json_text(const nlohmann::json& answer) {
-  constexpr double kMsPerSecond = 1000;
   Json out;
   for (const char* key : {"run", "summary", "step", "steps", "branch", "view"}) out[key] = answer.at(key);
   out["begun"] = answer.value("begun", nlohmann::json());
   out["rounds"] = answer.value("rounds", nlohmann::json());
   out["actors"] = Json::array();
-  for (const auto& actor : answer.at("actors")) {
-    Json line;
-    for (const char* key : {"name", "node", "incarnation", "state", "mailbox", "restarts", "last_message"}) {
-      line[key] = actor.at(key);
-    }
-    const bool has_heard = !actor.at("last_message").get<std::string>().empty();
-    line["last_message_s"] = has_heard ? Json(actor.at("last_message_ms").get<double>() / kMsPerSecond) : Json();
-    out["actors"].push_back(std::move(line));
-  }
+  for (const auto& actor : answer.at("actors")) out["actors"].push_back(actor_json(actor));
   out["machines"] = answer.value("machines", nlohmann::json::array());
+  return json_text(out) + '\n';
+}
+
+std::string actors_json_text(const nlohmann::json& answer) {
+  const auto machines = answer.value("machines", nlohmann::json::array());
+  Json out = Json::array();
+  for (const auto& actor : answer.at("actors")) {
+    Json line = actor_json(actor);
+    line["machine"] = nullptr;
+    for (const auto& machine : machines) {
+      const bool is_its = actor.at("name") == "node_agent/" + machine.at("name").get<std::string>();
+      if (is_its) line["machine"] = machine;
+    }
+    out.push_back(std::move(line));
+  }
   return json_text(out) + '\n';
 }
 

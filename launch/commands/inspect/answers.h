@@ -1,5 +1,5 @@
-// Writes the answers of `shoal eval` and `shoal status` as text and as JSON. The keys are a contract: `--help` of the
-// command has them, and numbers are numbers, in seconds, nats and tokens.
+// Writes the answers of `shoal eval`, `shoal status` and `shoal ps` as text and as JSON. The keys are a contract:
+// `--help` of the command has them, and numbers are numbers, in seconds, nats and tokens.
 #pragma once
 
 #include <cstdint>
@@ -24,5 +24,8 @@ namespace shoal {
 
 // Says what the spawner answered. Throws the library's exception where a key is missing.
 [[nodiscard]] std::string status_json_text(const nlohmann::json& answer);
+
+// Says its actors alone, each with the machine that it stands for: of node agents what their worker gives, else null.
+[[nodiscard]] std::string actors_json_text(const nlohmann::json& answer);
 
 }  // namespace shoal

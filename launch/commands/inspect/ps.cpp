@@ -59,14 +59,9 @@ Result<int> run_ps(const PsOptions& options) {
   const auto status = ask_status(options.where);
   if (!status) return status.failure();
   try {
-    auto actors = status->at("actors");
     const auto machines = status->value("machines", nlohmann::json::array());
-    for (auto& actor : actors) {
-      for (const auto& machine : machines) {
-        if (actor.at("name") == "node_agent/" + machine.at("name").get<std::string>()) actor["machine"] = machine;
-      }
-    }
-    print(options.form == OutputForm::kJson ? actors.dump(1) + "\n" : tree_of(actors, machines));
+    const bool is_json = options.form == OutputForm::kJson;
+    print(is_json ? actors_json_text(*status) : tree_of(status->at("actors"), machines));
   } catch (const nlohmann::json::exception& error) {
     return fail(Error::kInternal, compose("the spawner's answer is not as expected: ", error.what()));
   }

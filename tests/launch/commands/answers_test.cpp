@@ -72,6 +72,27 @@ TEST(StatusAnswer, HasTheKeysOfTheHelpAndSeconds) {
   EXPECT_TRUE(json["actors"][1]["last_message_s"].is_null()) << "it has heard nothing";
 }
 
+TEST(ActorsAnswer, HasTheActorsOfTheStatusAndTheMachinesOfNodeAgents) {
+  auto answer = some_answer();
+  answer["actors"].push_back({{"name", "node_agent/a"},
+                              {"node", "a"},
+                              {"incarnation", 3},
+                              {"state", "running"},
+                              {"mailbox", 0},
+                              {"restarts", 0},
+                              {"last_message", ""},
+                              {"last_message_ms", 0}});
+  const auto json = Json::parse(actors_json_text(answer));
+  ASSERT_EQ(json.size(), 3U);
+  expect_in_help("ps", json[2]);
+  expect_in_help("ps", json[2]["machine"]);
+  EXPECT_EQ(json[2]["machine"], answer["machines"][0]);
+  EXPECT_TRUE(json[0]["machine"].is_null()) << "it is no worker's";
+  Json without = json[0];
+  without.erase("machine");
+  EXPECT_EQ(without, Json::parse(status_json_text(answer))["actors"][0]);
+}
+
 TEST(StatusAnswer, NamesTheBranchThatAPersonBegan) {
   auto answer = some_answer();
   EXPECT_EQ(progress_text(answer), "step 3 of 9, branch 0, view 12");
