@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint64_t kSeeds = 80;
 constexpr std::uint64_t kSalt = 29;
+constexpr std::uint64_t kEnough = 20;  // seeds: of fewer, most may draw journals that a short run does not fill
 
 [[nodiscard]] SwarmShape cut_often(SwarmShape shape, Chance& chance) {
   shape.snapshot_every = 4 + chance.below(5);
@@ -26,7 +27,9 @@ TEST(Snapshots, TakenAllTheTimeHarmNothingUnderAnyFault) {
     expect_harmless(watched, chance);
     cuts += watched.swarm.cuts();
   });
-  EXPECT_GT(cuts, seeds) << "journals that are kept whole";
+  if (seeds >= kEnough) {
+    EXPECT_GT(cuts, seeds) << "journals that are kept whole";
+  }
 }
 
 TEST(Snapshots, OfWhichTheSpawnerDiesStandForTheirEntriesOrDoNot) {
@@ -43,7 +46,9 @@ TEST(Snapshots, OfWhichTheSpawnerDiesStandForTheirEntriesOrDoNot) {
     EXPECT_EQ(violations(swarm), "");
     cuts += swarm.cuts();
   });
-  EXPECT_GT(cuts, seeds);
+  if (seeds >= kEnough) {
+    EXPECT_GT(cuts, seeds);
+  }
 }
 
 // Rounds, and samples that are trained again: losses are known from entries, counts from snapshots.
