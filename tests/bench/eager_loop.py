@@ -2,7 +2,8 @@
 
     python eager_loop.py small|large [STEPS]      prints the median and the quartiles of a step's time in ms
 
-Same sizes, microbatches (4 per step), clipping and AdamW as bench_single's loop in C++ (eager_loop.cpp).
+Same sizes, microbatches (4 per step), clipping and AdamW as bench_single's loop in C++ (eager_loop.cpp). The model is
+that of tests/gpu/pytorch_loop.py, too.
 """
 
 import statistics
@@ -42,7 +43,7 @@ class Gpt(nn.Module):
         self.ln_f, self.lm_head = nn.LayerNorm(width), nn.Linear(width, VOCABULARY, bias=False)
 
     def forward(self, tokens):
-        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1]))
+        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1], device=tokens.device))
         for block in self.blocks:
             x = block(x)
         return self.lm_head(self.ln_f(x))

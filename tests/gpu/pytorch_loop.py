@@ -8,43 +8,27 @@ Attention is PyTorch's fused one, products are IEEE float32 (no TF32), AdamW is 
 import statistics
 import sys
 import time
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-VOCABULARY, STEPS, WARM_UP = 256, 12, 4
+sys.path.append(str(Path(__file__).resolve().parent.parent / "bench"))  # in a pack it lies beside this file
+from eager_loop import VOCABULARY, Gpt
+
+STEPS, WARM_UP = 12, 4
 
 
-class Block(nn.Module):
-    def __init__(self, heads, width):
+class Loss(nn.Module):
+    """Model and loss as one, so that both are compiled."""
+
+    def __init__(self, model):
         super().__init__()
-        self.heads = heads
-        self.ln_1, self.ln_2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.c_attn, self.attn_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.c_fc, self.mlp_proj = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-
-    def forward(self, x):
-        batch, tokens, width = x.shape
-        parts = self.c_attn(self.ln_1(x)).split(width, dim=2)
-        q, k, v = (t.view(batch, tokens, self.heads, width // self.heads).transpose(1, 2) for t in parts)
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.attn_proj(y.transpose(1, 2).contiguous().view(batch, tokens, width))
-        return x + self.mlp_proj(F.gelu(self.c_fc(self.ln_2(x)), approximate="tanh"))
-
-
-class Gpt(nn.Module):
-    def __init__(self, layers, heads, width, context):
-        super().__init__()
-        self.wte, self.wpe = nn.Embedding(VOCABULARY, width), nn.Embedding(context, width)
-        self.blocks = nn.ModuleList(Block(heads, width) for _ in range(layers))
-        self.ln_f, self.lm_head = nn.LayerNorm(width), nn.Linear(width, VOCABULARY, bias=False)
+        self.model = model
 
     def forward(self, tokens, targets):
-        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1], device=tokens.device))
-        for block in self.blocks:
-            x = block(x)
-        return F.cross_entropy(self.lm_head(self.ln_f(x)).view(-1, VOCABULARY), targets.reshape(-1))
+        return F.cross_entropy(self.model(tokens).view(-1, VOCABULARY), targets.reshape(-1))
 
 
 def finish(device):
@@ -56,7 +40,7 @@ def main():
     how, device = sys.argv[1:3]
     layers, heads, width, context, rows, microbatches = map(int, sys.argv[3:9])
     torch.manual_seed(1)
-    model = Gpt(layers, heads, width, context).to(device)
+    model = Loss(Gpt(layers, heads, width, context)).to(device)
     compute = torch.compile(model) if how == "compile" else model
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
     times = []
