@@ -23,6 +23,6 @@ struct CutStage {
 };
 
 // Cuts the model of a configuration into its pipeline.stages. Errors: kUsage.
-using Cutter = std::function<Result<std::vector<CutStage>>(const Config&)>;
+using CutFunction = std::function<Result<std::vector<CutStage>>(const Config&)>;
 
 }  // namespace shoal
