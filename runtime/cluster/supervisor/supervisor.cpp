@@ -98,7 +98,7 @@ void SupervisorCore::take(SupervisorEffect effect) {
 void SupervisorCore::take(const Announcement& announcement) {
   const auto& [event, subject, reason] = announcement;
   take(Note{compose(event, " ", subject, ": ", reason)});
-  send(to_metrics(), RunEvent{event, subject, reason, view().committed_steps()});
+  send(to_metrics(), RunEvent{event, subject, reason, truth_.steps_done()});
 }
 
 SupervisorEffects SupervisorCore::begin(Instant now) {

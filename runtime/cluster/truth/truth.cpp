@@ -98,6 +98,11 @@ bool Truth::can_mover_leave() const {
   return staying >= static_cast<std::ptrdiff_t>(std::max<std::uint32_t>(1, config.quorum));
 }
 
+std::uint64_t Truth::steps_done() const {
+  const bool is_told_of = view().position().value > 0 && books.branch() == view().branch();
+  return is_told_of ? view().committed_steps() : config.start.version;
+}
+
 bool Truth::may_mover_go() const { return can_mover_leave() && !checkpoints.is_saving(roster.mover->replica); }
 
 bool Truth::may_join() const {

@@ -60,6 +60,9 @@ struct Truth {
   void follow(const Commit& commit, Instant now);
 
   [[nodiscard]] const View& view() const { return roster.view; }
+  // Steps of the state that the run stands at, for events: a branch that has begun stands where it begins, though its
+  // first entry is not in the view yet.
+  [[nodiscard]] std::uint64_t steps_done() const;
   [[nodiscard]] bool is_training() const { return phase == RunPhase::kTraining; }
   // Also that it is over.
   [[nodiscard]] bool is_ending() const { return phase >= RunPhase::kEnding; }

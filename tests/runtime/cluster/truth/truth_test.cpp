@@ -18,6 +18,19 @@ TEST_F(TruthTest, FollowsAFactBeforeAnybodyHearsOfIt) {
   EXPECT_NE(truth.books.branch(), truth.view().branch());
 }
 
+TEST_F(TruthTest, StandsWhereABranchBeginsBeforeItsFirstEntry) {
+  record(commit_of(0));
+  record(commit_of(1));
+  EXPECT_EQ(truth.steps_done(), 2U);
+  truth.follow(BranchBegins{StartPoint{1, 1, true, "abc"}}, now);
+  EXPECT_EQ(truth.view().committed_steps(), 2U) << "the control: the view follows entries alone";
+  EXPECT_EQ(truth.steps_done(), 1U);
+  record(AddReplica{StageId{0}, ReplicaId{0}, Incarnation{99}, process(0, 0), 1});
+  EXPECT_EQ(truth.steps_done(), 1U);
+  record(commit_of(1));
+  EXPECT_EQ(truth.steps_done(), 2U);
+}
+
 TEST_F(TruthTest, LetsNobodyJoinWhenNothingWouldComeOfIt) {
   EXPECT_TRUE(truth.may_join());
   truth.last_step.committed(true);
