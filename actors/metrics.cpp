@@ -27,6 +27,7 @@ void perform(Self self, std::vector<MetricsOutput> outputs) {
   constexpr std::size_t kReadOn = 1 << 20;  // about 2000 lines in two milliseconds
   auto& state = self->state;
   state.pulse->waiting(self->mailbox().size());
+  *state.settings.work_end = state.core.work_end();
   const WallTime now = SteadyClock().wall_now();
   for (auto& output : outputs) {
     if (const auto steps = steps_at_end(output)) {
@@ -45,7 +46,7 @@ void open_file(Self self) {
   auto& state = self->state;
   const auto written = state.outbox.emplace(state.settings.path).open();
   if (!written) return log_error("metrics", written.failure().message);
-  state.core.begin(state.settings.live_after, *written, self->clock().now());
+  state.core.begin(state.settings.live_after, *written, self->clock().now(), *state.settings.work_end);
 }
 
 // Counted before it is written: what ends this actor will not end the next one.
@@ -62,7 +63,7 @@ MetricsActor::behavior_type metrics(Self self, MetricsSettings settings) {
   self->state.settings = std::move(settings);
   auto& state = self->state;
   state.core = MetricsCore(state.settings.core);
-  state.core.begin(state.settings.live_after, {}, self->clock().now());
+  state.core.begin(state.settings.live_after, {}, self->clock().now(), *state.settings.work_end);
   state.summary.emplace(state.settings.path);
   open_file(self);
   state.pulse = enter(state.settings.board, "metrics");

@@ -24,6 +24,8 @@ struct MetricsSettings {
   std::shared_ptr<ActorBoard> board = nullptr;
   // Counts what this actor has written, over all its lives: no line is lost or written twice when it is started again.
   std::shared_ptr<std::atomic<std::uint64_t>> taken = std::make_shared<std::atomic<std::uint64_t>>(0);
+  // Likewise over all its lives, of which one at a time is there.
+  std::shared_ptr<WorkEnd> work_end = std::make_shared<WorkEnd>();
 };
 
 struct MetricsState {

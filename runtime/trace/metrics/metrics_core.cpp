@@ -96,12 +96,12 @@ std::optional<std::uint64_t> steps_at_end(const MetricsOutput& output) {
   return event != nullptr && event->event == "failed" ? std::optional(event->step) : std::nullopt;
 }
 
-void MetricsCore::begin(JournalPosition live_after, std::optional<WrittenLines> written, Instant now) {
+void MetricsCore::begin(JournalPosition live_after, std::optional<WrittenLines> written, Instant now, WorkEnd known) {
   live_after_ = live_after;
   written_ = written;
   is_end_written_ = written && written->is_final;
   last_commit_ = now;
-  work_ended_ = now;
+  work_end_ = known.at == Instant{} ? WorkEnd{{}, now} : known;
 }
 
 // Output comes after the line that ended the run before.
@@ -115,7 +115,8 @@ std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant no
   if (is_over_) return out;
   const auto* commit = std::get_if<Commit>(&entry.body);
   const bool is_new = is_live(entry);
-  if (commit != nullptr || std::holds_alternative<CommitRound>(entry.body)) work_ended_ = now;
+  const bool ends_work = commit != nullptr || std::holds_alternative<CommitRound>(entry.body);
+  if (ends_work && entry.position > work_end_.position) work_end_ = {entry.position, now};
   if (commit != nullptr && is_new) open_record(entry, *commit, now);
   std::optional<StepRecord> filled;
   if (commit != nullptr && !is_new) {
@@ -314,7 +315,7 @@ std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result, Insta
   record.is_final = result.complete;
   record.windows = result.windows;
   record.tokens = result.token_count;
-  record.eval_ms = milliseconds(now - work_ended_);
+  record.eval_ms = milliseconds(now - work_end_.at);
   record.val_loss = result.token_count == 0 ? 0 : result.loss_sum / static_cast<double>(result.token_count);
   if (is_written(result, record.val_loss)) return {};
   if (result.target_bytes > 0) {
@@ -325,7 +326,7 @@ std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result, Insta
 
 std::vector<MetricsOutput> MetricsCore::on(const RunEvent& event, Instant now) {
   if (is_over_) return {};
-  if (begins_training(event)) work_ended_ = now;
+  if (begins_training(event)) work_end_ = {std::max(work_end_.position, view_.position()), now};
   const bool is_end = event.event == "finished" || event.event == "stopped" || event.event == "failed";
   if (is_end) return end(event);
   RunEvent told = event;

@@ -57,6 +57,13 @@ struct WrittenLines {
   JournalPosition view = {};  // up to here, entries that are no commits are written; 0: not known
 };
 
+// When the work before an evaluation ended: with a commit or round, or when training went on after it. A metrics actor
+// that is started again meanwhile reads that entry again, and must not take its own start for it.
+struct WorkEnd {
+  JournalPosition position = {};  // entries up to here are no news of it
+  Instant at{};
+};
+
 using MetricsOutput =
     std::variant<StepRecord, EvalRecord, EvalProgress, FinalRecord, ViewRecord, RunEvent, SummaryRecord>;
 
@@ -82,7 +89,9 @@ class MetricsCore {
   [[nodiscard]] std::vector<MetricsOutput> on(const RunEvent& event, Instant now);
 
   // Call it before the first entry. written: none where the file cannot be read, which is then not filled either.
-  void begin(JournalPosition live_after, std::optional<WrittenLines> written, Instant now);
+  // known: what the metrics actor before this one in its process knew.
+  void begin(JournalPosition live_after, std::optional<WrittenLines> written, Instant now, WorkEnd known = {});
+  [[nodiscard]] WorkEnd work_end() const { return work_end_; }
 
  private:
   [[nodiscard]] bool is_written(const EvaluationResult& result, double val_loss) const;
@@ -119,7 +128,7 @@ class MetricsCore {
   bool is_over_ = false;                       // the end was given out: nothing comes after it
   std::optional<EvaluationResult> evaluated_;  // the last one: a data loader that was started again may repeat it
   Instant last_commit_{};      // or when the last of the first members came: for commits that do not say
-  Instant work_ended_{};       // the last commit or round, or when training went on after it: an evaluation begins here
+  WorkEnd work_end_{};         // an evaluation begins here
   bool is_first_step_ = true;  // the first that this process sees
   std::deque<Pending> pending_;
   std::vector<ReplicaReport> early_;    // for steps whose commit has not come yet, at most kEarlyMax

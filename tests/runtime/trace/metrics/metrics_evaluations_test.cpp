@@ -51,6 +51,27 @@ double eval_ms_of(MetricsCore& core, Instant now) {
   return out.size() == 1 ? std::get<EvalRecord>(out[0]).eval_ms : -1;
 }
 
+// A metrics actor that dies in an evaluation is started again and reads the journal again.
+TEST(MetricsEvaluations, TakeAsLongAsTheyDidWhoeverWasStartedAgainMeanwhile) {
+  const Instant start{1h};
+  Commit commit;
+  commit.token_count = 100;
+  const JournalEntry first = entry(1, AddReplica{{}, {}, Incarnation{1}, {}, 0});
+  MetricsCore before({4, 100});
+  before.begin({}, WrittenLines{}, start);
+  (void)before.on(first, start);
+  (void)before.on(entry(2, commit), start + 10s);
+  const auto again = [&](WorkEnd known) {
+    MetricsCore core({4, 100});
+    core.begin({}, WrittenLines{}, start + 14s, known);
+    (void)core.on(first, start + 14s);
+    (void)core.on(entry(2, commit), start + 14s);
+    return eval_ms_of(core, start + 15s);
+  };
+  EXPECT_EQ(again(before.work_end()), 5000);
+  EXPECT_EQ(again({}), 1000) << "the control: its own start is all that it knows";
+}
+
 // A resumed run evaluates what its checkpoint has before it trains: the start is no part of that.
 TEST(MetricsEvaluations, ThatComeFirstAreTimedFromWhenTrainingGoesOn) {
   const Instant start{};
