@@ -10,6 +10,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -44,16 +45,24 @@ struct Reader {
   }
 };
 
-// The highest enumerator of every enumeration that travels.
-constexpr int last(Purpose) { return static_cast<int>(Purpose::kEvaluate); }
-constexpr int last(RefusalReason) { return static_cast<int>(RefusalReason::kUnknownReplica); }
-constexpr int last(AskState) { return static_cast<int>(AskState::kUnknown); }
-constexpr int last(ProcessRole) { return static_cast<int>(ProcessRole::kStorage); }
-constexpr int last(JoinRefusal) { return static_cast<int>(JoinRefusal::kRunIsOver); }
-constexpr int last(Role) { return static_cast<int>(Role::kControl); }
-constexpr int last(InjectKind) { return static_cast<int>(InjectKind::kFreeze); }
-constexpr int last(FileKind) { return static_cast<int>(FileKind::kTrace); }
-constexpr int last(DType) { return static_cast<int>(DType::kUint8); }
+// Says whether a value is an enumerator: compilers write "shoal::Role::kStage" for one, "(shoal::Role)9" for another.
+template <auto kValue>
+consteval bool is_enumerator() {
+  constexpr std::string_view kBefore = "kValue = ";
+  const std::string_view name = __PRETTY_FUNCTION__;
+  return name.at(name.find(kBefore) + kBefore.size()) != '(';
+}
+
+// The highest enumerator of an enumeration, which counts from 0 without a gap.
+template <class Enum, int kKnown = 0>
+consteval int last() {
+  if constexpr (is_enumerator<static_cast<Enum>(kKnown + 1)>()) {
+    return last<Enum, kKnown + 1>();
+  } else {
+    return kKnown;
+  }
+}
+static_assert(last<RefusalReason>() == static_cast<int>(RefusalReason::kUnknownReplica), "the compiler's words differ");
 
 template <class T>
 concept IsId = requires(T id) {
@@ -75,7 +84,7 @@ inline capnp::Text::Reader to_wire(const std::string& text) { return {text.c_str
 template <class T, class W>
 void from_wire(W wire, T& value) {
   if constexpr (std::is_enum_v<T>) {
-    if (static_cast<int>(wire) > last(T{})) throw Malformed{"an enumeration out of range"};
+    if (static_cast<int>(wire) > last<T>()) throw Malformed{"an enumeration out of range"};
     value = static_cast<T>(wire);
   } else if constexpr (IsId<T>) {
     value.value = wire;
