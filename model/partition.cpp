@@ -1,34 +1,15 @@
-// The cut by dynamic programming over stages and blocks.
+// The tensors and figures of each stage of a cut.
 #include "model/partition.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "model/precision_memory.h"
+#include "model/stage_cuts.h"
 #include "runtime/base/compose.h"
 
 namespace shoal {
 namespace {
-
-// Costs of the layers: the embedding's, each block's, the head's.
-std::vector<double> layer_costs(const ModelConfig& model) {
-  std::vector<double> costs;
-  for (const LayerSpec& layer : model_layers(model)) {
-    double& cost = costs.emplace_back(0);
-    for (const PartSpec& part : layer.parts) cost += cost_of(part);
-  }
-  return costs;
-}
-
-double cost_of_blocks(const std::vector<double>& costs, int first_block, int end_block) {
-  const int blocks = static_cast<int>(costs.size()) - 2;
-  double cost = 0;
-  for (int block = first_block; block < end_block; ++block) cost += costs[static_cast<std::size_t>(block) + 1];
-  if (first_block == 0) cost += costs.front();
-  if (end_block == blocks) cost += costs.back();
-  return cost;
-}
 
 StagePlan make_plan(const ModelConfig& model, int first_layer, int layer_count) {
   StagePlan plan;
@@ -52,47 +33,17 @@ StagePlan make_plan(const ModelConfig& model, int first_layer, int layer_count) 
   return plan;
 }
 
-// least[s][e]: the dearest of s stages over layers [0, e), at best; from[s][e]: where the last of them begins.
-std::vector<int> best_boundaries(const ModelConfig& model, int stages) {
-  const auto rows = static_cast<std::size_t>(stages) + 1;
-  const auto columns = static_cast<std::size_t>(model.layers) + 1;
-  std::vector<std::vector<double>> least(rows, std::vector<double>(columns, std::numeric_limits<double>::infinity()));
-  std::vector<std::vector<int>> from(rows, std::vector<int>(columns, 0));
-  const std::vector<double> costs = layer_costs(model);
-  least[0][0] = 0;
-  for (std::size_t s = 1; s < rows; ++s) {
-    for (std::size_t end = s; end < columns; ++end) {
-      for (std::size_t begin = s - 1; begin < end; ++begin) {
-        const double own = cost_of_blocks(costs, static_cast<int>(begin), static_cast<int>(end));
-        const double dearest = std::max(least[s - 1][begin], own);
-        if (dearest < least[s][end]) {
-          least[s][end] = dearest;
-          from[s][end] = static_cast<int>(begin);
-        }
-      }
-    }
-  }
-  std::vector<int> boundaries(rows, model.layers);
-  for (std::size_t s = rows - 1; s > 0; --s) boundaries[s - 1] = from[s][static_cast<std::size_t>(boundaries[s])];
-  return boundaries;
-}
-
-// The first stages have one more where the layers do not divide.
-std::vector<int> even_boundaries(int layers, int stages) {
-  std::vector<int> boundaries = {0};
-  for (int stage = 0; stage < stages; ++stage) {
-    boundaries.push_back(boundaries.back() + layers / stages + (stage < layers % stages ? 1 : 0));
-  }
-  return boundaries;
-}
-
-std::vector<StagePlan> plans_of(const ModelConfig& model, const std::vector<int>& boundaries) {
+std::vector<StagePlan> plans_of(const ModelConfig& model, const std::vector<int>& cut) {
   std::vector<StagePlan> plans;
-  for (std::size_t s = 0; s + 1 < boundaries.size(); ++s) {
-    plans.push_back(make_plan(model, boundaries[s], boundaries[s + 1] - boundaries[s]));
+  int first_layer = 0;
+  for (const int layers : cut) {
+    plans.push_back(make_plan(model, first_layer, layers));
+    first_layer += layers;
   }
   return plans;
 }
+
+std::vector<int> best_cut(const ModelConfig& model, int stages) { return best_cuts(layer_costs(model), stages).back(); }
 
 Status check_stages(const ModelConfig& model, int stages) {
   if (stages >= 1 && stages <= model.layers) return Done{};
@@ -121,7 +72,7 @@ std::vector<LayerSpec> layers_of(const ModelConfig& model, const StagePlan& plan
 
 Result<std::vector<StagePlan>> partition(const ModelConfig& model, int stages) {
   if (auto status = check_stages(model, stages); !status) return status.failure();
-  return plans_of(model, best_boundaries(model, stages));
+  return plans_of(model, best_cut(model, stages));
 }
 
 Result<std::vector<StagePlan>> partition(const Config& config) {
@@ -129,15 +80,13 @@ Result<std::vector<StagePlan>> partition(const Config& config) {
   if (auto status = check_stages(config.model, pipeline.stages); !status) return status.failure();
   switch (pipeline.cut) {
     case Cut::kAuto: break;
-    case Cut::kEven: return plans_of(config.model, even_boundaries(config.model.layers, pipeline.stages));
+    case Cut::kEven: return plans_of(config.model, even_cut(config.model.layers, pipeline.stages));
     case Cut::kListed: {
       if (auto status = check_list(config); !status) return status.failure();
-      std::vector<int> boundaries = {0};
-      for (const int layers : pipeline.cut_listed) boundaries.push_back(boundaries.back() + layers);
-      return plans_of(config.model, boundaries);
+      return plans_of(config.model, pipeline.cut_listed);
     }
   }
-  return plans_of(config.model, best_boundaries(config.model, pipeline.stages));
+  return plans_of(config.model, best_cut(config.model, pipeline.stages));
 }
 
 std::uint64_t state_bytes(const StagePlan& plan, const Config& config) {

@@ -1,4 +1,4 @@
-// The cut of a configuration's model as planning needs it: runtime/plan does not see the model, and is handed this.
+// The model of a configuration as planning needs it: runtime/plan does not see the model, and is handed these values.
 // Bytes are those of an image of each stage's state.
 #pragma once
 
@@ -6,6 +6,7 @@
 
 #include "model/partition.h"
 #include "model/precision_memory.h"
+#include "model/stage_cuts.h"
 #include "runtime/base/config.h"
 #include "runtime/base/error.h"
 #include "runtime/plan/resources/cut_stage.h"
@@ -22,6 +23,17 @@ namespace shoal {
                    state_bytes(stage, config), stage.cost, stage.kept_values, bf16_copy_bytes(stage, config)});
   }
   return cut;
+}
+
+// Every layer and every cut. Errors: kUsage, as above.
+[[nodiscard]] inline Result<ModelCuts> cuts_of(const Config& config) {
+  if (const auto wished = partition(config); !wished) return wished.failure();
+  Config single = config;
+  single.pipeline.stages = config.model.layers;
+  single.pipeline.cut = Cut::kEven;
+  auto layers = cut_of(single);
+  if (!layers) return layers.failure();
+  return ModelCuts{std::move(*layers), cuts_by_stages(config)};
 }
 
 }  // namespace shoal

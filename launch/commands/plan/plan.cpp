@@ -112,7 +112,6 @@ Result<PlanOptions> plan_options(const Options& options) {
   PlanOptions out;
   out.form = options.has("--json") ? OutputForm::kJson : OutputForm::kText;
   out.order.config = std::move(*config);
-  out.order.cut = cut_of;
   if (const auto taken = take_speeds(options, out.order); !taken) return taken.failure();
   if (const auto taken = take_memory(options, out.order); !taken) return taken.failure();
   if (out.order.kinds.empty() && options.has("--price")) return usage("--price wants a speed: what would it pay for?");
@@ -120,6 +119,9 @@ Result<PlanOptions> plan_options(const Options& options) {
   const auto mbit_s = options.number("--link-mbit", 1e-6);
   if (!mbit_s) return mbit_s.failure();
   if (*mbit_s) out.order.link_bit_s = **mbit_s * 1e6;
+  auto model = cuts_of(out.order.config);
+  if (!model) return model.failure();
+  out.order.model = std::move(*model);
   return out;
 }
 

@@ -123,7 +123,7 @@ void take_time(const PlanOrder& order, RunPlan& plan) {
 
 // Everything but what other orders would bring.
 Result<RunPlan> plan_alone(const PlanOrder& order) {
-  const auto cut = order.cut(order.config);
+  const auto cut = stages_of(order.model, order.config.pipeline);
   if (!cut) return cut.failure();
   RunPlan plan;
   plan.config = order.config;
@@ -172,18 +172,6 @@ std::vector<OneMore> one_more_of_each(const PlanOrder& order, const RunPlan& pla
   return out;
 }
 
-// Each layer as a stage of its own.
-std::vector<double> layer_costs(const PlanOrder& order) {
-  Config config = order.config;
-  config.pipeline.stages = config.model.layers;
-  config.pipeline.cut = Cut::kEven;
-  std::vector<double> costs;
-  if (const auto cut = order.cut(config)) {
-    for (const CutStage& layer : *cut) costs.push_back(layer.cost);
-  }
-  return costs;
-}
-
 // Machines of equal speed have the best cut by cost already; so do paced ones, for which all stages are alike. Another
 // cut may bring other machines to a stage, which then want another cut: a few turns settle that.
 std::optional<ProposedCut> better_cut(const PlanOrder& order, const RunPlan& plan) {
@@ -192,8 +180,9 @@ std::optional<ProposedCut> better_cut(const PlanOrder& order, const RunPlan& pla
   const auto speed = [](const MachineKind& kind) { return kind.multiply_adds_s.value_or(0); };
   const bool are_equal = std::ranges::all_of(
       order.kinds, [&](const MachineKind& kind) { return speed(kind) == speed(order.kinds.front()); });
-  const auto costs = layer_costs(order);
-  if (are_equal || plan.stages.size() < 2 || costs.empty()) return std::nullopt;
+  if (are_equal || plan.stages.size() < 2) return std::nullopt;
+  std::vector<double> costs;
+  for (const CutStage& layer : order.model.layers) costs.push_back(layer.cost);
   std::optional<ProposedCut> best;
   PlanOrder other = order;
   other.config.pipeline.cut = Cut::kListed;

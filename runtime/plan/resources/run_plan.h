@@ -19,7 +19,7 @@ namespace shoal {
 
 struct PlanOrder {
   Config config;
-  CutFunction cut;
+  ModelCuts model;
   std::vector<MachineKind> kinds;             // empty: no speeds
   std::optional<std::uint64_t> memory_bytes;  // of a machine whose kind says none
   std::optional<double> link_bit_s;           // of every machine, each way; none: links take no time

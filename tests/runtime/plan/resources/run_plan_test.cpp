@@ -29,7 +29,7 @@ Config layout(int width, int layers, int stages, int replicas) {
 PlanOrder order_of(Config config, std::vector<MachineKind> kinds = {}) {
   PlanOrder order;
   order.config = std::move(config);
-  order.cut = cut_of;
+  if (auto model = cuts_of(order.config)) order.model = std::move(*model);
   order.kinds = std::move(kinds);
   return order;
 }
