@@ -10,8 +10,8 @@
 
 namespace shoal {
 
-// Checked at hello. Raise it with any change of a schema that an older node cannot read.
-inline constexpr std::uint32_t kProtocolVersion = 10;
+// Checked at hello. Raise it with any change of a schema that an older node cannot read, or of what members compare.
+inline constexpr std::uint32_t kProtocolVersion = 11;
 
 struct Cause {
   RunId run;

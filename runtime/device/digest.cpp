@@ -1,28 +1,27 @@
-// xxHash behind the header.
+// The library's XXH3, block by block.
 #include "runtime/device/digest.h"
 
 #include <xxhash.h>
 
-#include "runtime/base/check.h"
+#include <algorithm>
+#include <bit>
 
 namespace shoal {
 
-struct Digest::State {
-  XXH3_state_t* hash = XXH3_createState();
-  State() {
-    CHECK(hash != nullptr, "memory for a digest");
-    XXH3_64bits_reset(hash);
+static_assert(std::endian::native == std::endian::little, "block values are hashed as they lie in memory");
+
+void append_block_values(std::span<const std::byte> tensor, std::vector<std::uint64_t>& values) {
+  while (!tensor.empty()) {
+    const auto block = tensor.first(std::min(tensor.size(), kDigestBlock));
+    values.push_back(XXH3_64bits(block.data(), block.size()));
+    tensor = tensor.subspan(block.size());
   }
-  ~State() { XXH3_freeState(hash); }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-};
+}
 
-Digest::Digest() : state_(std::make_unique<State>()) {}
-Digest::~Digest() = default;
+void Digest::add_values(std::span<const std::uint64_t> values) {
+  values_.insert(values_.end(), values.begin(), values.end());
+}
 
-void Digest::add(std::span<const std::byte> bytes) { XXH3_64bits_update(state_->hash, bytes.data(), bytes.size()); }
-
-std::uint64_t Digest::value() const { return XXH3_64bits_digest(state_->hash); }
+std::uint64_t Digest::value() const { return XXH3_64bits(values_.data(), values_.size() * sizeof(std::uint64_t)); }
 
 }  // namespace shoal

@@ -165,7 +165,7 @@ std::uint64_t OuterState::digest() const {
   Digest digest;
   for (std::uint32_t fragment = 0; fragment < fragments_.size(); ++fragment) {
     const std::uint64_t one = this->digest(fragment);
-    digest.add(std::as_bytes(std::span(&one, 1)));
+    digest.add_values({&one, 1});
   }
   return digest.value();
 }
