@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "model/arithmetic/gelu_elements.h"
+#include "model/arithmetic/swiglu_elements.h"
 #include "runtime/base/arithmetic/bf16.h"
 #include "runtime/base/arithmetic/vector_clones.h"
 #include "runtime/base/check.h"
@@ -38,8 +39,7 @@ SHOAL_VECTOR_CLONES void backward(const std::uint16_t* __restrict x, const std::
 SHOAL_VECTOR_CLONES void gated(const std::uint16_t* __restrict gate, const std::uint16_t* __restrict up,
                                std::uint16_t* __restrict y, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    const float g = float_of_bf16(gate[i]);
-    y[i] = to_bf16_or_nan(g / (1.0F + exponential(-g)) * float_of_bf16(up[i]));
+    y[i] = to_bf16_or_nan(silu_of(float_of_bf16(gate[i])) * float_of_bf16(up[i]));
   }
 }
 
@@ -47,10 +47,8 @@ SHOAL_VECTOR_CLONES void gate_gradient(const std::uint16_t* __restrict gate, con
                                        const std::uint16_t* __restrict dy, std::uint16_t* __restrict dgate,
                                        std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    const float g = float_of_bf16(gate[i]);
-    const float e = exponential(-g);
-    const float s = 1.0F / (1.0F + e);
-    dgate[i] = to_bf16_or_nan(float_of_bf16(dy[i]) * float_of_bf16(up[i]) * (s * std::fma(g, e * s, 1.0F)));
+    const float slope = silu_slope_of(float_of_bf16(gate[i]));
+    dgate[i] = to_bf16_or_nan(float_of_bf16(dy[i]) * float_of_bf16(up[i]) * slope);
   }
 }
 

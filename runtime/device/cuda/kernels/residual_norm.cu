@@ -1,5 +1,6 @@
-// A warp per row, whose values stay in registers: one pass over memory, no shared memory, no barrier. Parameters'
-// gradients are sums over columns (columns.cuh), in a kernel of their own.
+// A row's values stay in the registers of a warp, up to 2048 of them, or of a whole block: one pass over memory. Warps
+// of a block add up through shared memory, in order. Parameters' gradients are sums over columns (columns.cuh), in a
+// kernel of their own.
 #include "runtime/device/cuda/kernels/residual_norm.h"
 
 #include <cmath>
@@ -9,9 +10,8 @@
 namespace shoal::gpu {
 namespace {
 
-constexpr unsigned kRowsAtOnce = kThreads / kWarp;
+constexpr unsigned kWarps = kThreads / kWarp;
 constexpr unsigned kQuad = 4;  // columns that a lane takes at once
-constexpr std::size_t kWidthMost = 2048;
 
 struct Quad {
   float at[kQuad];
@@ -38,17 +38,38 @@ __device__ __forceinline__ void store_quad(Bf16* to, const Quad& quad) {
   *reinterpret_cast<Half*>(to) = {{bf16_of(quad.at[0]), bf16_of(quad.at[1]), bf16_of(quad.at[2]), bf16_of(quad.at[3])}};
 }
 
-// Column of a lane's quad number i.
-__device__ __forceinline__ std::size_t column_of(unsigned i) {
-  return (static_cast<std::size_t>(i) * kWarp + threadIdx.x % kWarp) * kQuad;
+// Threads of a row: one warp or all warps of a block.
+template <unsigned kOfRow>
+__device__ __forceinline__ unsigned lane_of_row() {
+  return threadIdx.x % (kWarp * kOfRow);
 }
-__device__ __forceinline__ std::size_t row_of_warp() {
-  return static_cast<std::size_t>(blockIdx.x) * kRowsAtOnce + threadIdx.x / kWarp;
+// Column of a thread's quad number i.
+template <unsigned kOfRow>
+__device__ __forceinline__ std::size_t column_of(unsigned i) {
+  return (static_cast<std::size_t>(i) * kWarp * kOfRow + lane_of_row<kOfRow>()) * kQuad;
+}
+template <unsigned kOfRow>
+__device__ __forceinline__ std::size_t row_of_thread() {
+  return static_cast<std::size_t>(blockIdx.x) * (kWarps / kOfRow) + threadIdx.x / (kWarp * kOfRow);
 }
 
-template <class T, unsigned kQuads>
+// The sum over a row's threads, the same bits in each of them. kUse: each use of a kernel has shared memory of its own.
+template <unsigned kOfRow, unsigned kUse>
+__device__ __forceinline__ float sum_over_row(float value) {
+  value = sum_over_warp(value);
+  if constexpr (kOfRow > 1) {
+    __shared__ float of_warps[kOfRow];
+    if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = value;
+    __syncthreads();
+    value = 0;
+    for (unsigned i = 0; i < kOfRow; ++i) value += of_warps[i];
+  }
+  return value;
+}
+
+template <class T, unsigned kQuads, unsigned kOfRow>
 __global__ void __launch_bounds__(kThreads) forward_kernel(NormShape shape, NormForward<T> at) {
-  const std::size_t row = row_of_warp();
+  const std::size_t row = row_of_thread<kOfRow>();
   if (row >= shape.rows) return;
   const std::size_t begin = row * shape.width;
   const auto width = static_cast<float>(shape.width);
@@ -56,7 +77,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(NormShape shape, Norm
   float total = 0;
 #pragma unroll
   for (unsigned i = 0; i < kQuads; ++i) {
-    const std::size_t c = column_of(i);
+    const std::size_t c = column_of<kOfRow>(i);
     values[i] = {};
     if (c >= shape.width) continue;
     values[i] = load_quad(at.x_NC + begin + c);
@@ -68,20 +89,20 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(NormShape shape, Norm
     for (unsigned j = 0; j < kQuad; ++j) total += values[i].at[j];
   }
   const bool is_layer = shape.rule == NormRule::kLayer;
-  const float mean = is_layer ? sum_over_warp(total) / width : 0.0F;
+  const float mean = is_layer ? sum_over_row<kOfRow, 0>(total) / width : 0.0F;
   float squares = 0;
 #pragma unroll
   for (unsigned i = 0; i < kQuads; ++i) {
-    if (column_of(i) >= shape.width) continue;
+    if (column_of<kOfRow>(i) >= shape.width) continue;
     for (unsigned j = 0; j < kQuad; ++j) {
       const float apart = values[i].at[j] - mean;
       squares = std::fma(apart, apart, squares);
     }
   }
-  const float rstd = 1.0F / std::sqrt(sum_over_warp(squares) / width + shape.eps);
+  const float rstd = 1.0F / std::sqrt(sum_over_row<kOfRow, 1>(squares) / width + shape.eps);
 #pragma unroll
   for (unsigned i = 0; i < kQuads; ++i) {
-    const std::size_t c = column_of(i);
+    const std::size_t c = column_of<kOfRow>(i);
     if (c >= shape.width) continue;
     const Quad weight = load_quad(at.weight_C + c);
     Quad bias{};
@@ -91,15 +112,15 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(NormShape shape, Norm
     }
     store_quad(at.y_NC + begin + c, values[i]);
   }
-  if (threadIdx.x % kWarp != 0) return;
+  if (lane_of_row<kOfRow>() != 0) return;
   if (is_layer) at.mean_N[row] = mean;
   at.rstd_N[row] = rstd;
 }
 
 // dx = around + rstd (g - mean(g) - n mean(g n)), with g = dy weight and n the normal values; RMSNorm has no mean(g).
-template <class T, unsigned kQuads>
+template <class T, unsigned kQuads, unsigned kOfRow>
 __global__ void __launch_bounds__(kThreads) backward_kernel(NormShape shape, NormBackward<T> at) {
-  const std::size_t row = row_of_warp();
+  const std::size_t row = row_of_thread<kOfRow>();
   if (row >= shape.rows) return;
   const std::size_t begin = row * shape.width;
   const auto width = static_cast<float>(shape.width);
@@ -110,7 +131,7 @@ __global__ void __launch_bounds__(kThreads) backward_kernel(NormShape shape, Nor
   float sum_g = 0, sum_gn = 0;
 #pragma unroll
   for (unsigned i = 0; i < kQuads; ++i) {
-    const std::size_t c = column_of(i);
+    const std::size_t c = column_of<kOfRow>(i);
     normal[i] = {}, g[i] = {};
     if (c >= shape.width) continue;
     const Quad x = load_quad(at.sum_NC + begin + c);
@@ -123,13 +144,14 @@ __global__ void __launch_bounds__(kThreads) backward_kernel(NormShape shape, Nor
       sum_gn = std::fma(g[i].at[j], normal[i].at[j], sum_gn);
     }
   }
-  const float mean_g = is_layer ? sum_over_warp(sum_g) / width : 0.0F;
-  const float mean_gn = sum_over_warp(sum_gn) / width;
+  const float mean_g = is_layer ? sum_over_row<kOfRow, 2>(sum_g) / width : 0.0F;
+  const float mean_gn = sum_over_row<kOfRow, 3>(sum_gn) / width;
 #pragma unroll
   for (unsigned i = 0; i < kQuads; ++i) {
-    const std::size_t c = column_of(i);
+    const std::size_t c = column_of<kOfRow>(i);
     if (c >= shape.width) continue;
-    Quad dx = load_quad(at.around_NC + begin + c);
+    Quad dx{};
+    if (at.around_NC != nullptr) dx = load_quad(at.around_NC + begin + c);
     for (unsigned j = 0; j < kQuad; ++j) {
       dx.at[j] = std::fma(rstd, std::fma(-normal[i].at[j], mean_gn, g[i].at[j] - mean_g), dx.at[j]);
     }
@@ -165,22 +187,23 @@ __global__ void add_parts_kernel(const float* parts, std::size_t part_count, std
   add_parts(parts, part_count, width, sums);
 }
 
-bool is_taken(const NormShape& shape) { return shape.width % kQuad == 0 && shape.width <= kWidthMost; }
-
 template <class... Pointers>
 bool are_aligned(Pointers... pointers) {
   return (is_aligned(pointers) && ...);
 }
 
-// Calls with the least number of quads per lane that holds a row, as a constant.
+// Calls with the least number of quads per thread that holds a row, and the warps of a row, as constants.
 template <class Call>
 LaunchError with_quads(std::size_t width, const Call& call) {
   const std::size_t quads = parts_of(width, std::size_t{kWarp} * kQuad);
-  if (quads <= 2) return call.template operator()<2>();
-  if (quads <= 4) return call.template operator()<4>();
-  if (quads <= 6) return call.template operator()<6>();
-  if (quads <= 8) return call.template operator()<8>();
-  return call.template operator()<16>();
+  if (quads <= 2) return call.template operator()<2, 1>();
+  if (quads <= 4) return call.template operator()<4, 1>();
+  if (quads <= 6) return call.template operator()<6, 1>();
+  if (quads <= 8) return call.template operator()<8, 1>();
+  if (quads <= 16) return call.template operator()<16, 1>();
+  if (quads <= 4 * kWarps) return call.template operator()<4, kWarps>();
+  if (quads <= 8 * kWarps) return call.template operator()<8, kWarps>();
+  return call.template operator()<16, kWarps>();
 }
 
 template <class T>
@@ -188,10 +211,10 @@ LaunchError forward(const NormShape& shape, const NormForward<T>& arrays, Stream
   if (shape.rows * shape.width == 0) return kLaunched;
   const bool is_placed =
       are_aligned(arrays.x_NC, arrays.branch_NC, arrays.weight_C, arrays.bias_C, arrays.sum_NC, arrays.y_NC);
-  if (!is_taken(shape) || !is_placed) return kRefusedShape;
-  return with_quads(shape.width, [&]<unsigned kQuads>() {
-    const Grid grid = one_block_each(parts_of(shape.rows, kRowsAtOnce));
-    return launch(grid, stream, forward_kernel<T, kQuads>, shape, arrays);
+  if (!takes_norm_of(shape.width) || !is_placed) return kRefusedShape;
+  return with_quads(shape.width, [&]<unsigned kQuads, unsigned kOfRow>() {
+    const Grid grid = one_block_each(parts_of(shape.rows, kWarps / kOfRow));
+    return launch(grid, stream, forward_kernel<T, kQuads, kOfRow>, shape, arrays);
   });
 }
 
@@ -199,7 +222,7 @@ template <class T>
 LaunchError backward(const NormShape& shape, const NormBackward<T>& arrays, Stream stream) {
   if (shape.rows * shape.width == 0) return kLaunched;
   const bool is_placed = are_aligned(arrays.sum_NC, arrays.weight_C, arrays.dy_NC, arrays.around_NC, arrays.dx_NC);
-  if (!is_taken(shape) || !is_placed) return kRefusedShape;
+  if (!takes_norm_of(shape.width) || !is_placed) return kRefusedShape;
   // Before dx, which may lie over what it was made of.
   LaunchError failed = launch(column_grid<kQuad>(shape.rows, shape.width), stream, parameters_kernel<T>, shape, arrays);
   const std::size_t parts = column_parts(shape.rows);
@@ -212,9 +235,9 @@ LaunchError backward(const NormShape& shape, const NormBackward<T>& arrays, Stre
     failed = launch(grid_over(shape.width), stream, add_parts_kernel, of_bias, parts, shape.width, arrays.dbias_C);
   }
   if (failed != kLaunched) return failed;
-  return with_quads(shape.width, [&]<unsigned kQuads>() {
-    const Grid grid = one_block_each(parts_of(shape.rows, kRowsAtOnce));
-    return launch(grid, stream, backward_kernel<T, kQuads>, shape, arrays);
+  return with_quads(shape.width, [&]<unsigned kQuads, unsigned kOfRow>() {
+    const Grid grid = one_block_each(parts_of(shape.rows, kWarps / kOfRow));
+    return launch(grid, stream, backward_kernel<T, kQuads, kOfRow>, shape, arrays);
   });
 }
 

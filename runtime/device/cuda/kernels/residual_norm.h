@@ -11,10 +11,12 @@ namespace shoal::gpu {
 
 enum class NormRule { kLayer, kRms };
 
+[[nodiscard]] constexpr bool takes_norm_of(std::size_t width) { return width % 4 == 0 && width <= 16384; }
+
 struct NormShape {
   NormRule rule = NormRule::kLayer;
   std::size_t rows = 0;   // N
-  std::size_t width = 0;  // C: a multiple of 4, at most 2048 (else kRefusedShape)
+  std::size_t width = 0;  // C: takes_norm_of() (else kRefusedShape)
   float eps = 0;
 };
 
@@ -39,7 +41,7 @@ struct NormBackward {
   const float* rstd_N = nullptr;
   const float* weight_C = nullptr;
   const T* dy_NC = nullptr;
-  const float* around_NC = nullptr;  // the gradient that goes round the norm
+  const float* around_NC = nullptr;  // the gradient that goes round the norm; nullptr: none
   float* dx_NC = nullptr;            // around + the norm's; may be around
   float* dweight_C = nullptr;
   float* dbias_C = nullptr;  // nullptr: none

@@ -109,8 +109,7 @@ Distances distances(const NormShape& shape, const Inputs& in, const Results& wan
 }
 
 TEST(ResidualNormKernel, IsFloat64WithinRoundingForAllWidthsAndTypes) {
-  for (const std::size_t width :
-       {std::size_t{4}, std::size_t{100}, std::size_t{384}, std::size_t{768}, std::size_t{1024}, std::size_t{2048}}) {
+  for (const std::size_t width : std::vector<std::size_t>{4, 100, 384, 768, 1024, 2048, 2052, 5120, 8196, 16384}) {
     for (const NormRule rule : {NormRule::kLayer, NormRule::kRms}) {
       SCOPED_TRACE("width " + std::to_string(width) + " rule " + std::to_string(static_cast<int>(rule)));
       const NormShape shape{rule, 11, width, kEps};
@@ -128,8 +127,12 @@ TEST(ResidualNormKernel, IsFloat64WithinRoundingForAllWidthsAndTypes) {
 }
 
 TEST(ResidualNormKernel, FaultsAreFound) {
+  std::vector<NormShape> shapes;
   for (const NormRule rule : {NormRule::kLayer, NormRule::kRms}) {
-    const NormShape shape{rule, 258, 132, kEps};  // two parts of rows, two blocks of columns
+    shapes.push_back({rule, 258, 132, kEps});  // two parts of rows, two blocks of columns
+    shapes.push_back({rule, 3, 2052, kEps});   // a block per row
+  }
+  for (const NormShape shape : shapes) {  // a copy, where the shim takes a kernel's arguments from: the stack
     const Inputs in(shape.rows, shape.width);
     const Results wanted = in_float64(shape, in);
     expect_holds_and_faults_are_found([&] {
@@ -150,8 +153,24 @@ TEST(ResidualNormKernel, WithoutABranchNormalisesWhatThereIs) {
   EXPECT_LT(distance(y.values(), wanted.y), 3e-6);
 }
 
+TEST(ResidualNormKernel, WithNothingRoundItGivesTheNormsGradientAlone) {
+  for (const std::size_t width : {64, 4096}) {
+    const NormShape shape{NormRule::kRms, 3, width, kEps};
+    Inputs in(shape.rows, shape.width);
+    std::ranges::fill(in.around, 0.0F);
+    std::ranges::fill(in.branch, 0.0F);
+    const Results wanted = in_float64(shape, in);
+    DeviceArray<float> x(in.x), weight(in.weight), rstd(std::vector<float>(wanted.rstd.begin(), wanted.rstd.end())),
+        dy(in.dy), dx(in.x.size()), dweight(width), parts(norm_parts(shape));
+    const NormBackward<float> arrays{x.at(),  nullptr, rstd.at(),    weight.at(), dy.at(),
+                                     nullptr, dx.at(), dweight.at(), nullptr,     parts.at()};
+    ASSERT_EQ(residual_norm_backward(shape, arrays, nullptr), kLaunched);
+    EXPECT_LT(distance(dx.values(), wanted.dx), 3e-6);
+  }
+}
+
 TEST(ResidualNormKernel, RefusesWidthsItsRegistersDoNotHold) {
-  EXPECT_EQ(residual_norm({NormRule::kRms, 1, 2052, kEps}, NormForward<float>{}, nullptr), kRefusedShape);
+  EXPECT_EQ(residual_norm({NormRule::kRms, 1, 16388, kEps}, NormForward<float>{}, nullptr), kRefusedShape);
   EXPECT_EQ(residual_norm_backward({NormRule::kRms, 1, 6, kEps}, NormBackward<Bf16>{}, nullptr), kRefusedShape);
   EXPECT_EQ(residual_norm({NormRule::kRms, 0, 64, kEps}, NormForward<float>{}, nullptr), kLaunched);
 }

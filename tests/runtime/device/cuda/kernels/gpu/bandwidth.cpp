@@ -14,10 +14,12 @@
 #include "runtime/device/cuda/kernels/accumulate.h"
 #include "runtime/device/cuda/kernels/block_digest.h"
 #include "runtime/device/cuda/kernels/cross_entropy.h"
+#include "runtime/device/cuda/kernels/dropout.h"
 #include "runtime/device/cuda/kernels/embedding.h"
 #include "runtime/device/cuda/kernels/gelu.h"
 #include "runtime/device/cuda/kernels/outer.h"
 #include "runtime/device/cuda/kernels/residual_norm.h"
+#include "runtime/device/cuda/kernels/swiglu.h"
 #include "runtime/device/cuda/kernels/update.h"
 #include "runtime/device/cuda/kernels/wire_codecs.h"
 
@@ -172,6 +174,26 @@ TEST_F(Bandwidth, OfTheLayers) {
   measure("gelu_backward", 6, rows * kWidth, [&] {
     return gelu_backward(gelu, GeluBackward<Bf16>{y.at(), bias.at(), after.at(), after.at(), dbias.at(), parts.at()},
                          nullptr);
+  });
+  measure("swiglu_forward", 6, rows * kWidth, [&] {
+    return swiglu_forward(rows * kWidth, SwigluForward<Bf16>{y.at(), after.at(), after.at()}, nullptr);
+  });
+  Array<Bf16> below(rows * kWidth);
+  measure("swiglu_backward", 10, rows * kWidth, [&] {
+    return swiglu_backward(rows * kWidth,
+                           SwigluBackward<Bf16>{y.at(), after.at(), below.at(), after.at(), below.at()}, nullptr);
+  });
+  Array<std::uint64_t> streams(1);
+  measure("drop", 8, rows * kWidth, [&] {
+    return drop({1, rows * kWidth}, {1, 1, 1U << 29U, 1.1F}, {x.at(), streams.at(), x.at()}, nullptr);
+  });
+  constexpr std::size_t kWide = 8192;
+  const NormShape wide{NormRule::kRms, kCount / kWide, kWide, 1e-5F};
+  Array<float> wide_weight(kWide);
+  measure("residual_norm, wide", 14, wide.rows * kWide, [&] {
+    return residual_norm(
+        wide, NormForward<Bf16>{x.at(), branch.at(), wide_weight.at(), nullptr, x.at(), y.at(), nullptr, rstd.at()},
+        nullptr);
   });
   const std::size_t losses = std::max<std::size_t>(1, kCount * 2 / kStride);
   Array<Bf16> logits(losses * kStride);

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "tests/runtime/device/cuda/kernels/device_array.h"
-#include "tests/runtime/device/cuda/kernels/faulty_kernels.h"
+#include "tests/runtime/device/cuda/kernels/shim/faulty_kernels.h"
 
 namespace shoal::gpu {
 namespace {

@@ -1,5 +1,5 @@
 // Each mistake is a branch of one small kernel.
-#include "tests/runtime/device/cuda/kernels/faulty_kernels.h"
+#include "tests/runtime/device/cuda/kernels/shim/faulty_kernels.h"
 
 #include "runtime/device/cuda/kernels/launching.cuh"
 
