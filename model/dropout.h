@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -22,6 +23,10 @@ struct Dropout {
 
   // Returns the factors, 0 or 1 / (1 - rate), of an activation of these sizes: float32 [B,T,C].
   [[nodiscard]] at::Tensor mask(at::IntArrayRef sizes_BTC, int layer, DropoutSite site) const;
+  // The streams of random words of so many samples; a word below threshold() drops its element.
+  [[nodiscard]] std::vector<std::uint64_t> streams(std::int64_t samples, int layer, DropoutSite site) const;
+  [[nodiscard]] std::uint64_t threshold() const { return static_cast<std::uint64_t>(rate * 0x1p32); }
+  [[nodiscard]] float kept() const { return static_cast<float>(1 / (1 - rate)); }
 };
 
 }  // namespace shoal

@@ -9,9 +9,10 @@
 
 namespace shoal {
 
-Transformer::Transformer(const ModelConfig& model, const StagePlan& plan, const WeightMap& weights)
+Transformer::Transformer(const ModelConfig& model, const StagePlan& plan, const WeightMap& weights,
+                         const DeviceSupport& device)
     : context_(model.context), has_embedding_(plan.has_embedding) {
-  const Parameters parameters(plan, weights, model.precision);
+  const Parameters parameters(plan, weights, model.precision, device);
   copies_ = parameters.copies();
   for (const LayerSpec& layer : layers_of(model, plan)) {
     if (!layer.block) {
@@ -20,7 +21,7 @@ Transformer::Transformer(const ModelConfig& model, const StagePlan& plan, const 
     }
     CHECK(layer.parts.size() == 4, "a block is two branches, each a norm and what follows it");
     for (const std::size_t at : {0U, 2U}) {
-      const DropoutPlace place{*layer.block, at == 0 ? DropoutSite::kAttention : DropoutSite::kMlp};
+      const DropoutPlace place{*layer.block, at == 0 ? DropoutSite::kAttention : DropoutSite::kMlp, parameters.fused()};
       parts_.push_back(std::make_unique<Branch>(make_norm(std::get<NormSpec>(layer.parts[at]), parameters),
                                                 make_part(layer.parts[at + 1], parameters), place));
     }
@@ -34,9 +35,9 @@ void Transformer::weights_changed() const {
 at::Tensor Transformer::forward(const at::Tensor& input, Tape& tape) const {
   CHECK(input.dim() == (has_embedding_ ? 2 : 3), "tokens [B,T] for the first stage, activations [B,T,C] for others");
   CHECK(input.size(1) <= context_, compose("at most ", context_, " tokens, not ", input.size(1)));
-  at::Tensor x = input;
-  for (const auto& part : parts_) x = part->forward(x, tape);
-  return x;
+  Residual stream{input};
+  for (const auto& part : parts_) stream = part->forward_stream(stream, tape);
+  return stream.sum();
 }
 
 at::Tensor Transformer::forward(const at::Tensor& input) const {

@@ -20,8 +20,9 @@ class Transformer {
  public:
   // `weights`: every tensor of the plan, float32, of its shape (CHECKed). They are shared, not copied; with
   // model.precision = bf16 products read copies of them in bf16.
-  Transformer(const ModelConfig& model, const StagePlan& plan, const WeightMap& weights);
-  // To be called when the weights' memory has changed: writes those copies anew.
+  Transformer(const ModelConfig& model, const StagePlan& plan, const WeightMap& weights,
+              const DeviceSupport& device = {});
+  // To be called when the weights' memory has changed: writes those copies anew that the device has not given.
   void weights_changed() const;
 
   // input: tokens int32 or int64 [B,T] when the stage has the embedding, else the activation float32 [B,T,C].

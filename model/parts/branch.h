@@ -18,9 +18,13 @@ class Branch final : public ModelPart {
   [[nodiscard]] at::Tensor forward(const at::Tensor& x_BTC, Tape& tape) const override {
     return x_BTC.add(drop(inner_->forward(norm_->forward(x_BTC, tape), tape), place_, tape));
   }
+  [[nodiscard]] Residual forward_stream(const Residual& from, Tape& tape) const override {
+    const auto [x_BTC, normal_BTC] = norm_->forward_onto(from, tape);
+    return {x_BTC, drop(inner_->forward(normal_BTC, tape), place_, tape)};
+  }
   [[nodiscard]] at::Tensor backward(const at::Tensor& dy_BTC, Tape& tape,
                                     ParameterGradients& gradients) const override {
-    const at::Tensor d_BTC = inner_->backward(drop_backward(dy_BTC, tape), tape, gradients);
+    const at::Tensor d_BTC = inner_->backward(drop_backward(dy_BTC, place_, tape), tape, gradients);
     return norm_->backward_onto(dy_BTC, d_BTC, tape, gradients);
   }
 

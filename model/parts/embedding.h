@@ -1,5 +1,6 @@
 // The embedding of tokens, with learned positions where the model has them, and dropout over their sum.
-// It is the only part that takes tokens: int32 or int64 [B,T]; its backward returns nothing.
+// It is the only part that takes tokens: int32 or int64 [B,T], on the host or where the table is; its backward returns
+// nothing. A device's own kernels (fused_math.h) need them on the host, int32.
 #pragma once
 
 #include <optional>
@@ -20,6 +21,9 @@ class Embedding final : public ModelPart {
   // Zero for positions that the sequences do not reach.
   [[nodiscard]] at::Tensor gradient_of_positions(const at::Tensor& dx_BTC) const;
 
+  [[nodiscard]] at::Tensor gradient_of_tokens(const at::Tensor& dx_BTC, const at::Tensor& tokens_BT) const;
+
+  const FusedMath* fused_;
   Parameter tokens_;
   std::optional<Parameter> positions_;
 };

@@ -1,6 +1,7 @@
-// Torch's kernel for LayerNorm; RMSNorm operator by operator, as transformers computes it.
+// Torch's kernel for LayerNorm; RMSNorm operator by operator, as transformers computes it; a device's own for both.
 #include "model/parts/norm.h"
 
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -93,9 +94,61 @@ class RmsNorm final : public Norm {
   Parameter weight_;
 };
 
+// Either of them, with the sum before it, by the device's own kernels.
+class FusedNorm final : public Norm {
+ public:
+  FusedNorm(const NormSpec& spec, const Parameters& parameters)
+      : math_(*parameters.fused()), kind_(spec.kind), eps_(spec.eps), weight_(parameters.of(spec.weight)) {
+    if (spec.bias) bias_ = parameters.of(*spec.bias);
+  }
+
+  [[nodiscard]] at::Tensor forward(const at::Tensor& x, Tape& tape) const override { return forward_onto({x}, tape).y; }
+
+  [[nodiscard]] Residual forward_stream(const Residual& from, Tape& tape) const override {
+    return {forward_onto(from, tape).y};
+  }
+
+  [[nodiscard]] Summed forward_onto(const Residual& from, Tape& tape) const override {
+    const FusedMath::NormResult result = math_.residual_norm(weights(), from.x, from.branch);
+    tape.keep(result.sum);
+    tape.keep(result.mean);
+    tape.keep(result.rstd);
+    return {result.sum, result.y};
+  }
+
+  [[nodiscard]] at::Tensor backward(const at::Tensor& dy, Tape& tape, ParameterGradients& gradients) const override {
+    return backward_onto({}, dy, tape, gradients);
+  }
+
+  [[nodiscard]] at::Tensor backward_onto(const at::Tensor& dx_around, const at::Tensor& dy, Tape& tape,
+                                         ParameterGradients& gradients) const override {
+    FusedMath::NormResult kept;
+    kept.rstd = tape.take();
+    kept.mean = tape.take();
+    kept.sum = tape.take();
+    const FusedMath::NormGradient gradient = math_.residual_norm_backward(weights(), kept, dy, dx_around);
+    gradients.set(weight_, gradient.dweight);
+    if (bias_) gradients.set(*bias_, gradient.dbias);
+    return gradient.dx;
+  }
+
+ private:
+  [[nodiscard]] FusedMath::NormWeights weights() const {
+    return {kind_, eps_, weight_.value, bias_ ? bias_->value : at::Tensor()};
+  }
+
+  const FusedMath& math_;
+  NormKind kind_;
+  double eps_;
+  Parameter weight_;
+  std::optional<Parameter> bias_;
+};
+
 }  // namespace
 
 std::unique_ptr<Norm> make_norm(const NormSpec& spec, const Parameters& parameters) {
+  const FusedMath* fused = parameters.fused();
+  if (fused != nullptr && fused->takes_norm_of(spec.width)) return std::make_unique<FusedNorm>(spec, parameters);
   if (spec.kind == NormKind::kLayer) return std::make_unique<LayerNorm>(spec, parameters);
   return std::make_unique<RmsNorm>(spec, parameters);
 }

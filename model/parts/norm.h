@@ -11,6 +11,14 @@ namespace shoal {
 
 class Norm : public ModelPart {
  public:
+  struct Summed {
+    at::Tensor sum, y;
+  };
+  // The stream's sum, and forward() of it.
+  [[nodiscard]] virtual Summed forward_onto(const Residual& from, Tape& tape) const {
+    const at::Tensor sum = from.sum();
+    return {sum, forward(sum, tape)};
+  }
   // backward(), added to the gradient that goes round the norm: as many sums, in the order in which autograd makes
   // them.
   [[nodiscard]] virtual at::Tensor backward_onto(const at::Tensor& dx_around, const at::Tensor& dy, Tape& tape,

@@ -14,8 +14,8 @@ at::Tensor Tape::take() {
   return last;
 }
 
-Parameters::Parameters(const StagePlan& plan, const WeightMap& weights, Precision precision)
-    : copies_(precision == Precision::kBf16 ? std::make_shared<Bf16Copies>() : nullptr) {
+Parameters::Parameters(const StagePlan& plan, const WeightMap& weights, Precision precision, DeviceSupport device)
+    : copies_(precision == Precision::kBf16 ? std::make_shared<Bf16Copies>() : nullptr), device_(std::move(device)) {
   for (std::size_t index = 0; index < plan.tensors.size(); ++index) {
     const TensorSpec& tensor = plan.tensors[index];
     const auto found = weights.find(tensor.name);
@@ -28,7 +28,9 @@ Parameters::Parameters(const StagePlan& plan, const WeightMap& weights, Precisio
 
 Parameter Parameters::of_product(const TensorSpec& tensor) const {
   Parameter parameter = of(tensor);
-  if (copies_) parameter.copy = copies_->add(parameter.value);
+  if (!copies_) return parameter;
+  const auto given = device_.copies.find(tensor.name);
+  parameter.copy = given == device_.copies.end() ? copies_->add(parameter.value) : given->second;
   return parameter;
 }
 

@@ -18,6 +18,7 @@
 #include "model/dropout.h"
 #include "model/partition.h"
 #include "model/parts/bf16/copies.h"
+#include "model/parts/fused_math.h"
 
 namespace shoal {
 
@@ -50,10 +51,18 @@ struct Parameter {
   at::Tensor copy = {};  // in bf16, where products are computed in bf16 and read this parameter
 };
 
+// What a device gives to the parts beside torch's operators.
+struct DeviceSupport {
+  const FusedMath* fused = nullptr;  // outlives the parts; none: torch's operators alone
+  // bf16, of every tensor, kept up to date by whoever steps the weights. Empty: parts make their copies themselves.
+  WeightMap copies = {};
+};
+
 // Finds the parameters of a stage. CHECKs that each tensor of the plan is there, float32, of its shape.
 class Parameters {
  public:
-  Parameters(const StagePlan& plan, const WeightMap& weights, Precision precision = Precision::kFp32);
+  Parameters(const StagePlan& plan, const WeightMap& weights, Precision precision = Precision::kFp32,
+             DeviceSupport device = {});
   [[nodiscard]] Parameter of(const TensorSpec& tensor) const { return by_name_.at(tensor.name); }
   // With its copy, where products are computed in bf16.
   [[nodiscard]] Parameter of_product(const TensorSpec& tensor) const;
@@ -62,10 +71,13 @@ class Parameters {
   [[nodiscard]] at::ScalarType product_type() const { return copies_ ? at::kBFloat16 : at::kFloat; }
   // None in float32.
   [[nodiscard]] const std::shared_ptr<Bf16Copies>& copies() const { return copies_; }
+  // None: parts call torch's operators.
+  [[nodiscard]] const FusedMath* fused() const { return device_.fused; }
 
  private:
   std::map<std::string, Parameter> by_name_;
   std::shared_ptr<Bf16Copies> copies_;
+  DeviceSupport device_;
 };
 
 // The gradients of a stage's parameters out of one backward pass, by position in the plan. Those of projections may be
@@ -93,6 +105,13 @@ class ParameterGradients {
   OfProjections when_;
 };
 
+// The residual stream between two parts: x + branch, which a part whose norm adds them is given unadded.
+struct Residual {
+  at::Tensor x;
+  at::Tensor branch = {};  // undefined: nothing is to be added
+  [[nodiscard]] at::Tensor sum() const { return branch.defined() ? x.add(branch) : x; }
+};
+
 class ModelPart {
  public:
   ModelPart() = default;
@@ -102,6 +121,10 @@ class ModelPart {
 
   // x: float32 [B,T,C]; an embedding takes tokens, int32 or int64 [B,T]. Returns float32 [B,T,..].
   [[nodiscard]] virtual at::Tensor forward(const at::Tensor& x, Tape& tape) const = 0;
+  // The same from stream to stream: equal sums, in the same order.
+  [[nodiscard]] virtual Residual forward_stream(const Residual& from, Tape& tape) const {
+    return {forward(from.sum(), tape)};
+  }
   // dy: of the shape of y. Takes what forward kept, sets the gradients of the part's parameters, and returns dx
   // (undefined for an embedding).
   [[nodiscard]] virtual at::Tensor backward(const at::Tensor& dy, Tape& tape, ParameterGradients& gradients) const = 0;

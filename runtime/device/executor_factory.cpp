@@ -34,6 +34,15 @@ Status check_device(const DeviceName& device, const ExecutorConfig& config) {
   return Done{};
 }
 
+// What is encoded is read on the host.
+std::unique_ptr<StageExecutor> on_gpu(const ExecutorConfig& config, const StagePlan& plan, bool is_encoded) {
+  settle_arithmetic(config.config.sync.reduction);
+  auto queue = make_stream_queue(torch_device(config.device));
+  std::shared_ptr<const DeviceMath> math = device_plugin()->make_math(queue);
+  return std::make_unique<QueuedStageExecutor>(config.config, plan, std::move(queue),
+                                               is_encoded ? Answering::kAtOnce : config.answers, std::move(math));
+}
+
 std::unique_ptr<StageExecutor> encoding(std::unique_ptr<StageExecutor> device, const Config& config) {
   const std::vector<std::int64_t> shape = {config.batch.microbatch, config.model.context, config.model.width};
   return std::make_unique<EncodingStageExecutor>(std::move(device), config.pipeline.activations, shape);
@@ -70,11 +79,7 @@ Result<std::unique_ptr<StageExecutor>> make_stage_executor(const ExecutorConfig&
   const bool is_encoded = config.stages > 1 && config.config.pipeline.activations != WireFormat::kFp32;
   std::unique_ptr<StageExecutor> executor;
   if (device->kind == DeviceKind::kCuda) {
-    settle_arithmetic(config.config.sync.reduction);
-    // What is encoded is read on the host.
-    executor = std::make_unique<QueuedStageExecutor>(config.config, (*plans)[config.stage.value],
-                                                     make_stream_queue(torch_device(config.device)),
-                                                     is_encoded ? Answering::kAtOnce : config.answers);
+    executor = on_gpu(config, (*plans)[config.stage.value], is_encoded);
   } else {
     executor = std::make_unique<CpuStageExecutor>(config.config, (*plans)[config.stage.value]);
   }

@@ -86,6 +86,15 @@ TEST_F(GpuStage, HasTheProcessorsLossAndGradients) {
   }
 }
 
+TEST_F(GpuStage, DrawsTheProcessorsDropout) {
+  Config config = config_of(Reduction::kFast);
+  config.model.dropout = 0.1;
+  const Passed ours = accumulate(*made(config, "cpu"), config);
+  EXPECT_LT(largest(accumulate(*made(config, "cuda:0"), config).sums, &ours.sums), 1e-4 * largest(ours.sums));
+  config.model.dropout = 0.11;  // the control: another mask
+  EXPECT_GT(largest(accumulate(*made(config, "cuda:0"), config).sums, &ours.sums), 1e-2 * largest(ours.sums));
+}
+
 TEST_F(GpuStage, RepeatsItsBitsInExactMode) {
   const Config config = config_of(Reduction::kExact);
   const Passed first = accumulate(*made(config, "cuda:0"), config);
@@ -104,12 +113,21 @@ TEST_F(GpuStage, ItsStateGoesToTheProcessorAndBack) {
   EXPECT_EQ(cpu->state_digest(), gpu->state_digest());
 }
 
-TEST_F(GpuStage, HasTheProcessorsMeanOfOneSum) {
+TEST_F(GpuStage, HasTheProcessorsMeanAndUpdateOfOneSum) {
   const Config config = config_of(Reduction::kExact);
   const auto cpu = made(config, "cpu");
   const auto gpu = made(config, "cuda:0");
   const Passed ours = accumulate(*cpu, config);
-  EXPECT_EQ(cpu->adopt_sum(ours.sums, 777).digest, gpu->adopt_sum(ours.sums, 777).digest);
+  const ReducedSum mean = cpu->adopt_sum(ours.sums, 777);
+  const ReducedSum mean_there = gpu->adopt_sum(ours.sums, 777);
+  EXPECT_EQ(mean_there.digest, mean.digest);
+  ASSERT_EQ(mean_there.norms.size(), mean.norms.size());
+  for (std::size_t i = 0; i < mean.norms.size(); ++i) {
+    EXPECT_EQ(mean_there.norms[i].squared_norm, mean.norms[i].squared_norm) << mean.norms[i].name;
+  }
+  cpu->apply({1e-2, 0.5, 1});  // by our kernels, with the bits of the processor's loop
+  gpu->apply({1e-2, 0.5, 1});
+  EXPECT_EQ(gpu->state_digest(), cpu->state_digest());
 }
 
 }  // namespace

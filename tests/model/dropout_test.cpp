@@ -48,8 +48,9 @@ TEST(Dropout, EveryPartOfItsKeyChangesTheMask) {
 TEST(Dropout, OffReturnsItsInput) {
   const at::Tensor x = at::ones({1, 2, 3});
   Tape tape({}, Tape::Keeps::kAll);
-  EXPECT_TRUE(drop(x, {0, DropoutSite::kEmbedding}, tape).is_same(x));
-  EXPECT_TRUE(drop_backward(x, tape).is_same(x));
+  const DropoutPlace place{0, DropoutSite::kEmbedding};
+  EXPECT_TRUE(drop(x, place, tape).is_same(x));
+  EXPECT_TRUE(drop_backward(x, place, tape).is_same(x));
 }
 
 }  // namespace

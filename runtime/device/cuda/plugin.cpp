@@ -11,6 +11,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/device/cuda/device_answers.h"
+#include "runtime/device/cuda/math/kernel_math.h"
 
 namespace shoal {
 namespace {
@@ -61,5 +62,6 @@ Result<DeviceMemory> memory(int device) {
 extern "C" {
 __attribute__((visibility("default"))) extern const shoal::DevicePlugin shoal_device_plugin;
 const shoal::DevicePlugin shoal_device_plugin = {shoal::kDevicePluginAbi, shoal::build_identity(), shoal::prepare,
-                                                 shoal::fingerprint, shoal::memory};
+                                                 shoal::fingerprint,      shoal::memory,          
+                                                 shoal::make_kernel_math};
 }

@@ -6,13 +6,17 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "runtime/base/error.h"
 
 namespace shoal {
 
-inline constexpr std::uint32_t kDevicePluginAbi = 2;
+class DeviceMath;   // runtime/device/queue/math/device_math.h
+class DeviceQueue;  // runtime/device/queue/device_queue.h
+
+inline constexpr std::uint32_t kDevicePluginAbi = 3;
 
 // Names the only symbol that the module exports.
 inline constexpr const char* kDevicePluginSymbol = "shoal_device_plugin";
@@ -34,6 +38,8 @@ struct DevicePlugin {
   std::string (*fingerprint)(int device) = nullptr;
   // Asks the device. Errors: kUsage.
   Result<DeviceMemory> (*memory)(int device) = nullptr;
+  // A stage's arithmetic by our kernels, launched on the queue's stream.
+  std::unique_ptr<DeviceMath> (*make_math)(std::shared_ptr<DeviceQueue> queue) = nullptr;
 };
 
 // Digest of the headers whose types cross the border, the compiler and its flags.

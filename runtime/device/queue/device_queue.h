@@ -12,6 +12,8 @@
 
 #include "runtime/executor/late_stage_executor.h"
 
+struct CUstream_st;
+
 namespace shoal {
 
 class DeviceQueue {
@@ -31,6 +33,8 @@ class DeviceQueue {
   virtual ~DeviceQueue() = default;
 
   [[nodiscard]] virtual at::Device device() const = 0;
+  // The stream that kernels of ours are launched on, as CUDA's handle; none where they run on the processor.
+  [[nodiscard]] virtual CUstream_st* stream() const { return nullptr; }
   [[nodiscard]] virtual std::unique_ptr<Turn> enter() = 0;
   // Within a turn: behind all that was queued.
   [[nodiscard]] virtual std::shared_ptr<const DeviceMark> mark() = 0;

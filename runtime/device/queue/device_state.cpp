@@ -16,12 +16,17 @@ at::Tensor over(std::span<float> values) {
 
 }  // namespace
 
-DeviceState::DeviceState(const FlatLayout& layout, const Config& config, at::Device device)
-    : layout_(layout), optim_(config.optim), host_(layout, config) {
+DeviceState::DeviceState(const FlatLayout& layout, const Config& config, at::Device device, const DeviceMath& math)
+    : layout_(layout), math_(math), optim_(config.optim), host_(layout, config) {
   const auto options = at::TensorOptions(at::kFloat).device(device);
   const auto size = static_cast<std::int64_t>(layout.size);
+  const bool has_rounds = config.sync.mode == SyncMode::kDiloco;
   for (std::size_t i = 0; i < host_.buffers().size(); ++i) buffers_.push_back(at::empty({size}, options));
-  if (config.sync.mode == SyncMode::kDiloco) agreed_ = at::zeros({size}, options);
+  if (has_rounds) agreed_ = at::zeros({size}, options);
+  if (config.model.precision == Precision::kBf16) {
+    copies_ = at::empty({size}, options.dtype(at::kBFloat16));
+    if (has_rounds) agreed_copies_ = at::empty({size}, options.dtype(at::kBFloat16));
+  }
   push();
 }
 
@@ -29,12 +34,15 @@ void DeviceState::push() {
   const auto buffers = host_.buffers();
   for (std::size_t i = 0; i < buffers.size(); ++i) buffers_[i].copy_(over(buffers[i]));
   for (const FlatTensor& tensor : layout_.tensors) {
-    if (!agreed_.defined()) break;
-    const auto place =
-        agreed_.narrow(0, static_cast<std::int64_t>(tensor.offset), static_cast<std::int64_t>(tensor.count));
-    place.copy_(over(host_.agreed_of(tensor)));
+    if (agreed_.defined()) part_of(agreed_, tensor).copy_(over(host_.agreed_of(tensor)));
   }
+  write_copies();
   is_host_behind_ = false;
+}
+
+void DeviceState::write_copies() {
+  if (copies_.defined()) copies_.copy_(buffers_.front());
+  if (agreed_copies_.defined()) agreed_copies_.copy_(agreed_);
 }
 
 StageState& DeviceState::pulled() {
@@ -46,46 +54,44 @@ StageState& DeviceState::pulled() {
 
 WeightMap DeviceState::views_of(const at::Tensor& flat) const {
   WeightMap views;
+  if (!flat.defined()) return views;
   for (const FlatTensor& tensor : layout_.tensors) {
-    const auto place =
-        flat.narrow(0, static_cast<std::int64_t>(tensor.offset), static_cast<std::int64_t>(tensor.count));
-    views[tensor.spec.name] = place.view(tensor.spec.shape);
+    views[tensor.spec.name] = part_of(flat, tensor).view(tensor.spec.shape);
   }
   return views;
 }
 
-at::Tensor DeviceState::part_of(std::size_t buffer, const FlatTensor& tensor) const {
-  return buffers_[buffer].narrow(0, static_cast<std::int64_t>(tensor.offset), static_cast<std::int64_t>(tensor.count));
+at::Tensor DeviceState::part_of(const at::Tensor& flat, const FlatTensor& tensor) {
+  return flat.narrow(0, static_cast<std::int64_t>(tensor.offset), static_cast<std::int64_t>(tensor.count));
 }
 
 void DeviceState::update(const DeviceSums& sums, const UpdateOrder& order) {
   for (std::size_t index = 0; index < layout_.tensors.size(); ++index) {
     const FlatTensor& tensor = layout_.tensors[index];
-    const at::Tensor mean = sums.mean_of(tensor);
+    const at::Tensor copy = copies_.defined() ? part_of(copies_, tensor) : at::Tensor();
     if (optim_.kind == OptimizerKind::kAdamw) {
-      update_adamw(index, mean, order);
+      const AdamwCoefficients coefficients = adamw_coefficients(host_.next_adamw_rule(index, order));
+      math_.apply_adamw(coefficients, {part_of(buffers_[0], tensor), part_of(buffers_[1], tensor),
+                                       part_of(buffers_[2], tensor), sums.mean_of(tensor), copy});
       continue;
     }
     const double decay = tensor.spec.decays ? optim_.weight_decay : 0;
-    const at::Tensor weights = part_of(0, tensor);
-    weights.mul_(static_cast<float>(1 - order.learning_rate * decay));
-    weights.sub_(mean.mul(static_cast<float>(order.clip_scale)), static_cast<float>(order.learning_rate));
+    const SgdCoefficients coefficients{static_cast<float>(order.clip_scale),
+                                       static_cast<float>(1 - order.learning_rate * decay),
+                                       static_cast<float>(order.learning_rate)};
+    math_.apply_sgd(coefficients, {part_of(buffers_[0], tensor), sums.mean_of(tensor), copy});
   }
   is_host_behind_ = true;
 }
 
-// The formula of apply_adamw() in torch's operators, which round more often than its explicit fma.
-void DeviceState::update_adamw(std::size_t index, const at::Tensor& mean, const UpdateOrder& order) {
-  const FlatTensor& tensor = layout_.tensors[index];
-  const AdamwCoefficients c = adamw_coefficients(host_.next_adamw_rule(index, order));
-  const at::Tensor weights = part_of(0, tensor);
-  const at::Tensor average = part_of(1, tensor);
-  const at::Tensor average_sq = part_of(2, tensor);
-  const at::Tensor gradient = mean.mul(c.clip_scale);
-  weights.mul_(c.decay);
-  average.add_(gradient.sub(average), c.one_minus_beta1);
-  average_sq.mul_(c.beta2).addcmul_(gradient, gradient, c.one_minus_beta2);
-  weights.addcdiv_(average, average_sq.sqrt().div_(c.root_correction).add_(c.eps), -c.step_size);
+// With rounds it is of the outer state, which the host has.
+std::uint64_t DeviceState::digest() const {
+  if (agreed_.defined()) return host_.digest();
+  std::vector<at::Tensor> parts;
+  for (const at::Tensor& buffer : buffers_) {
+    for (const FlatTensor& tensor : layout_.tensors) parts.push_back(part_of(buffer, tensor));
+  }
+  return digest_on_device(math_, parts);
 }
 
 }  // namespace shoal

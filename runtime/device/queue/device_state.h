@@ -1,8 +1,8 @@
 // A stage's weights and averages on a device, beside the state on the host that knows images, digests and rounds.
 //
-// Steps change the device's copy; whatever else needs the values pulls them first, and pushes what it changed. Images,
-// digests and rounds so have one implementation, StageState. Costs host memory for a second copy, and a copy of 12
-// bytes a parameter for every digest, until digests are computed on the device.
+// Steps change the device's copy; whatever else needs the values pulls them first, and pushes what it changed. Images
+// and rounds so have one implementation, StageState, at the cost of host memory for a second copy. Digests are made of
+// the values where they lie. With model.precision = bf16 products read copies of the weights that updates write.
 #pragma once
 
 #include <vector>
@@ -18,14 +18,22 @@ namespace shoal {
 
 class DeviceState {
  public:
-  // Within a turn of the device's queue, as all calls. `layout` must outlive this.
-  DeviceState(const FlatLayout& layout, const Config& config, at::Device device);
+  // Within a turn of the device's queue, as all calls. `layout` and `math` must outlive this.
+  DeviceState(const FlatLayout& layout, const Config& config, at::Device device, const DeviceMath& math);
 
   [[nodiscard]] WeightMap weights() const { return views_of(buffers_.front()); }
   // What all replicas agree on: with rounds the outer parameters, otherwise the weights themselves.
   [[nodiscard]] WeightMap agreed() const { return views_of(agreed_.defined() ? agreed_ : buffers_.front()); }
 
+  // The same in bf16; empty with model.precision = fp32.
+  [[nodiscard]] WeightMap copies() const { return views_of(copies_); }
+  [[nodiscard]] WeightMap agreed_copies() const {
+    return views_of(agreed_copies_.defined() ? agreed_copies_ : copies_);
+  }
+
   void update(const DeviceSums& sums, const UpdateOrder& order);
+  // StageState::digest() of the device's values. Waits.
+  [[nodiscard]] std::uint64_t digest() const;
   // The host's state, with the values of the device.
   [[nodiscard]] StageState& pulled();
   // After the host's state was changed.
@@ -33,14 +41,17 @@ class DeviceState {
 
  private:
   [[nodiscard]] WeightMap views_of(const at::Tensor& flat) const;
-  [[nodiscard]] at::Tensor part_of(std::size_t buffer, const FlatTensor& tensor) const;
-  void update_adamw(std::size_t index, const at::Tensor& mean, const UpdateOrder& order);
+  [[nodiscard]] static at::Tensor part_of(const at::Tensor& flat, const FlatTensor& tensor);
+  void write_copies();
 
   const FlatLayout& layout_;
+  const DeviceMath& math_;
   OptimConfig optim_;
   StageState host_;
   std::vector<at::Tensor> buffers_;  // float32 [layout.size]: weights, then averages
   at::Tensor agreed_;                // rounds only
+  at::Tensor copies_;                // bf16 [layout.size] of the weights, where products are computed in it
+  at::Tensor agreed_copies_;         // rounds only
   bool is_host_behind_ = false;
 };
 

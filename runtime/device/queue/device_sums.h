@@ -1,8 +1,8 @@
-// The accumulators of a step on a device, and the mean they become, by torch's operators.
+// The accumulators of a step on a device, and the mean they become.
 //
-// Accumulators and mean have the bits of the processor's kernels (model/update_kernels.h): every operation is exact or
-// rounded once, and halves go away from zero there as here. A value out of range is not added, and nobody waits to see
-// it: the tensor's flag is read with the job's figures. Norms are summed in double over fixed pieces.
+// Accumulators and mean have the bits of the processor's kernels (model/update_kernels.h), whatever the device's
+// arithmetic is. A value out of range is not added, and nobody waits to see it: the tensor's flag is read with the
+// job's figures.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,19 @@
 #include "messages/tensor_blob.h"
 #include "runtime/base/config.h"
 #include "runtime/device/flat_layout.h"
+#include "runtime/device/queue/math/device_math.h"
 #include "runtime/executor/stage_executor.h"
 
 namespace shoal {
 
 class DeviceSums {
  public:
-  // Within a turn of the device's queue, as all calls. `layout` must outlive this.
-  DeviceSums(const FlatLayout& layout, Reduction reduction, std::uint64_t planned_tokens, at::Device device);
+  struct Place {
+    at::Device device;
+    const DeviceMath& math;
+  };
+  // Within a turn of the device's queue, as all calls. `layout` and the place's math must outlive this.
+  DeviceSums(const FlatLayout& layout, Reduction reduction, std::uint64_t planned_tokens, const Place& place);
 
   // Adds one microbatch's gradient of a tensor, where all of it is within range. Returns bool []: it was.
   [[nodiscard]] at::Tensor add(const FlatTensor& tensor, const at::Tensor& gradient, std::uint64_t microbatch_tokens);
@@ -35,9 +40,9 @@ class DeviceSums {
 
  private:
   [[nodiscard]] bool is_exact() const { return sums_.scalar_type() == at::kLong; }
-  [[nodiscard]] at::Tensor squared_norm(const FlatTensor& tensor) const;
 
   const FlatLayout& layout_;
+  const DeviceMath& math_;
   int fraction_bits_;
   at::Tensor sums_;
   at::Tensor mean_;  // float32

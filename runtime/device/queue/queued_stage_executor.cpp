@@ -39,19 +39,23 @@ class Computing {
 }  // namespace
 
 QueuedStageExecutor::QueuedStageExecutor(const Config& config, StagePlan plan, std::shared_ptr<DeviceQueue> queue,
-                                         Answering answers)
+                                         Answering answers, std::shared_ptr<const DeviceMath> math)
     : config_(config),
       plan_(std::move(plan)),
       layout_(plan_.tensors),
       answers_(answers),
       queue_(std::move(queue)),
-      copies_(queue_->beside()) {
+      copies_(queue_->beside()),
+      math_(std::move(math)) {
   if (at::get_num_threads() != config_.run.threads) at::set_num_threads(config_.run.threads);
   const Computing computing(*queue_);
-  state_ = std::make_unique<DeviceState>(layout_, config_, queue_->device());
-  sums_ = std::make_unique<DeviceSums>(layout_, config_.sync.reduction, planned_tokens(config_), queue_->device());
-  model_ = std::make_unique<Transformer>(config_.model, plan_, state_->weights());
-  agreed_model_ = std::make_unique<Transformer>(config_.model, plan_, state_->agreed());
+  state_ = std::make_unique<DeviceState>(layout_, config_, queue_->device(), *math_);
+  const DeviceSums::Place place{queue_->device(), *math_};
+  sums_ = std::make_unique<DeviceSums>(layout_, config_.sync.reduction, planned_tokens(config_), place);
+  const DeviceSupport trained{math_->fused(), state_->copies()};
+  const DeviceSupport agreed{math_->fused(), state_->agreed_copies()};
+  model_ = std::make_unique<Transformer>(config_.model, plan_, state_->weights(), trained);
+  agreed_model_ = std::make_unique<Transformer>(config_.model, plan_, state_->agreed(), agreed);
 }
 
 // Memory goes back when nothing on the device uses it any more. A device that failed says so elsewhere.
@@ -114,8 +118,7 @@ BackwardResult QueuedStageExecutor::forward_backward(const MicrobatchWork& work,
   CHECK(plan_.has_head, "only the last stage has a loss");
   const Computing computing(*queue_);
   Tape tape = tape_for(config_, work, Tape::Keeps::kAll);
-  const at::Tensor targets = on_device(work.targets).to(at::kLong);
-  LossAndGradient loss = loss_and_gradient(model_->forward(input_of(work), tape), targets);
+  LossAndGradient loss = math_->loss_and_gradient(model_->forward(input_of(work), tape), on_device(work.targets));
   BackwardResult result = differentiate(std::exchange(loss.dlogits_BTV, {}), tape, work, when);
   figures_.loss = on_its_way_to_host(loss.loss_sum);
   half_done_.at(work.microbatch).loss = figures_.loss;
@@ -193,7 +196,7 @@ void QueuedStageExecutor::apply(const UpdateOrder& order) {
 
 std::uint64_t QueuedStageExecutor::state_digest() const {
   const Computing computing(*queue_);
-  return state_->pulled().digest();
+  return state_->digest();
 }
 
 TensorBlob QueuedStageExecutor::state_image() const {
@@ -242,14 +245,19 @@ at::Tensor QueuedStageExecutor::on_device(const TensorBlob& blob) {
   }
   TensorBlob host = blob;
   if (host.resident) host.bytes = std::exchange(host.resident, nullptr)->to_host();  // of another kind of device
-  const at::Tensor from_host = borrow(host);
-  const at::Tensor sent = queue_->host_memory(from_host.sizes(), from_host.scalar_type());
+  return sendable(host).to(queue_->device(), true);
+}
+
+at::Tensor QueuedStageExecutor::sendable(const TensorBlob& blob) const {
+  const at::Tensor from_host = borrow(blob);
+  at::Tensor sent = queue_->host_memory(from_host.sizes(), from_host.scalar_type());
   if (blob.byte_count() > 0) std::memcpy(sent.mutable_data_ptr(), from_host.const_data_ptr(), blob.byte_count());
-  return sent.to(queue_->device(), true);
+  return sent;
 }
 
 at::Tensor QueuedStageExecutor::input_of(const MicrobatchWork& work) {
-  at::Tensor input = on_device(work.input);
+  const bool are_tokens = plan_.has_embedding && work.input.bytes;
+  at::Tensor input = are_tokens ? sendable(work.input) : on_device(work.input);
   check_input(input, plan_);
   return input;
 }

@@ -1,4 +1,5 @@
-// A stage on a device with a queue: the parts of the model by torch's operators, activations that stay where they are.
+// A stage on a device with a queue: the parts of the model by the device's arithmetic (math/device_math.h), activations
+// that stay where they are.
 //
 // What a processor's executor does at once is queued here, and the figures that only the device knows (loss, tensors
 // out of range) are copied to the host behind it. With Answering::kAtOnce each call waits for them and gives host
@@ -28,7 +29,8 @@ namespace shoal {
 
 class QueuedStageExecutor final : public LateStageExecutor {
  public:
-  QueuedStageExecutor(const Config& config, StagePlan plan, std::shared_ptr<DeviceQueue> queue, Answering answers);
+  QueuedStageExecutor(const Config& config, StagePlan plan, std::shared_ptr<DeviceQueue> queue, Answering answers,
+                      std::shared_ptr<const DeviceMath> math = torch_math());
   ~QueuedStageExecutor() override;
 
   [[nodiscard]] LateEnding ending() override;
@@ -70,6 +72,9 @@ class QueuedStageExecutor final : public LateStageExecutor {
   };
 
   [[nodiscard]] at::Tensor on_device(const TensorBlob& blob);
+  // In memory that the device copies from without the host's waiting.
+  [[nodiscard]] at::Tensor sendable(const TensorBlob& blob) const;
+  // Tokens stay on the host: their gradient's order is made there.
   [[nodiscard]] at::Tensor input_of(const MicrobatchWork& work);
   [[nodiscard]] TensorBlob given_away(const at::Tensor& values) const;
   // A copy that is there when the device is past it.
@@ -88,6 +93,7 @@ class QueuedStageExecutor final : public LateStageExecutor {
   Answering answers_;
   std::shared_ptr<DeviceQueue> queue_;
   std::shared_ptr<DeviceQueue> copies_;
+  std::shared_ptr<const DeviceMath> math_;
   std::unique_ptr<DeviceState> state_;
   std::unique_ptr<DeviceSums> sums_;
   std::unique_ptr<Transformer> model_;

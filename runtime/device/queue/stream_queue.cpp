@@ -37,6 +37,7 @@ class StreamQueue final : public DeviceQueue {
       : stream_(c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device)) {}
 
   [[nodiscard]] at::Device device() const override { return stream_.device(); }
+  [[nodiscard]] CUstream_st* stream() const override { return static_cast<CUstream_st*>(stream_.native_handle()); }
   [[nodiscard]] std::unique_ptr<Turn> enter() override { return std::make_unique<StreamTurn>(stream_); }
   [[nodiscard]] std::shared_ptr<const DeviceMark> mark() override { return std::make_shared<StreamMark>(stream_); }
   void follow(const DeviceMark& mark) override {

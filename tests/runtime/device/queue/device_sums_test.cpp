@@ -18,6 +18,7 @@ namespace shoal {
 namespace {
 
 constexpr std::uint64_t kTokens = 4096;
+const std::shared_ptr<const DeviceMath> kTorch = torch_math();
 
 FlatLayout two_tensors() { return FlatLayout({TensorSpec{"a", {7, 300}}, TensorSpec{"b", {1234}}}); }
 
@@ -47,7 +48,7 @@ class SumsOfBoth : public testing::TestWithParam<Reduction> {};
 TEST_P(SumsOfBoth, HaveEqualBitsAsAccumulatorsAndAsMean) {
   const FlatLayout layout = two_tensors();
   GradientSums ours(layout, GetParam(), kTokens);
-  DeviceSums theirs(layout, GetParam(), kTokens, at::kCPU);
+  DeviceSums theirs(layout, GetParam(), kTokens, {at::kCPU, *kTorch});
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     for (const FlatTensor& tensor : layout.tensors) {
       auto values = trying_values(tensor.count, seed * 100 + tensor.offset);
@@ -84,20 +85,20 @@ TEST_P(SumsOfBoth, AddNothingOfATensorThatIsOutOfRange) {
   const FlatLayout layout = two_tensors();
   const FlatTensor& tensor = layout.tensors[1];
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    DeviceSums sums(layout, GetParam(), kTokens, at::kCPU);
+    DeviceSums sums(layout, GetParam(), kTokens, {at::kCPU, *kTorch});
     auto values = trying_values(tensor.count, 3);
     values[17] = bad;
     EXPECT_FALSE(sums.add(tensor, tensor_of(values), kTokens).item<bool>());
     EXPECT_EQ(sums.values().count_nonzero().item<std::int64_t>(), 0);
   }
-  DeviceSums sums(layout, GetParam(), kTokens, at::kCPU);
+  DeviceSums sums(layout, GetParam(), kTokens, {at::kCPU, *kTorch});
   std::vector<float> large(tensor.count, 65.0F * kTokens);
   EXPECT_EQ(sums.add(tensor, tensor_of(large), kTokens).item<bool>(), GetParam() == Reduction::kFast);
 }
 
 TEST(DeviceSums, NoTokensGiveAMeanOfZero) {
   const FlatLayout layout = two_tensors();
-  DeviceSums sums(layout, Reduction::kExact, kTokens, at::kCPU);
+  DeviceSums sums(layout, Reduction::kExact, kTokens, {at::kCPU, *kTorch});
   const ReducedSum reduced = sums.adopt(sums.values().clone().fill_(5), 0);
   for (const auto& norm : reduced.norms) EXPECT_EQ(norm.squared_norm, 0);
 }

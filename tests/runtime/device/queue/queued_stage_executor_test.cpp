@@ -12,6 +12,7 @@
 #include "runtime/device/queue/queued_tensor.h"
 #include "tests/runtime/device/local_pipeline.h"
 #include "tests/runtime/device/queue/fake_queue.h"
+#include "tests/runtime/device/queue/trained.h"
 
 namespace shoal {
 namespace {
@@ -28,41 +29,6 @@ struct OnQueue {
   }
 };
 
-// One step of a whole model; returns the norm before clipping.
-double train(StageExecutor& executor, const Config& config, std::uint64_t step, double& loss) {
-  loss = 0;
-  for (std::uint32_t index = 0; index < 6; ++index) {
-    const auto work = random_work(config, step, index);
-    loss +=
-        executor.forward_backward(work, index % 2 == 0 ? WeightGradients::kAtOnce : WeightGradients::kLater).loss_sum;
-    EXPECT_EQ(executor.accumulate(work.microbatch).bad_tensor, std::nullopt);
-  }
-  const ReducedSum reduced = executor.adopt_sum(executor.contribution(), planned_tokens(config));
-  const double norm = gradient_norm_of(reduced.norms);
-  executor.apply({learning_rate(config.optim, step), clip_scale_of(config.optim.clip_norm, norm), step + 1});
-  return norm;
-}
-
-// The largest difference of two images' tensors; infinite where names or shapes differ.
-double difference(const TensorBlob& a, const TensorBlob& b) {
-  const auto stored_a = parse_safetensors({a.bytes->data(), a.bytes->size()}, "a");
-  const auto stored_b = parse_safetensors({b.bytes->data(), b.bytes->size()}, "b");
-  if (!stored_a.ok() || !stored_b.ok() || stored_a->size() != stored_b->size()) return HUGE_VAL;
-  double most = 0;
-  for (std::size_t i = 0; i < stored_a->size(); ++i) {
-    const auto& [left, right] = std::pair((*stored_a)[i], (*stored_b)[i]);
-    if (left.name != right.name || left.bytes.size() != right.bytes.size()) return HUGE_VAL;
-    for (std::size_t at = 0; at < left.bytes.size(); at += sizeof(float)) {
-      float x = 0;
-      float y = 0;
-      std::memcpy(&x, left.bytes.data() + at, sizeof(float));
-      std::memcpy(&y, right.bytes.data() + at, sizeof(float));
-      most = std::max<double>(most, std::abs(x - y));
-    }
-  }
-  return most;
-}
-
 class QueuedStage : public testing::TestWithParam<Reduction> {};
 
 TEST_P(QueuedStage, TrainsWhatTheProcessorTrains) {
@@ -74,20 +40,18 @@ TEST_P(QueuedStage, TrainsWhatTheProcessorTrains) {
     CpuStageExecutor cpu(config, plan_of(config, 0, 1));
     OnQueue device(config, 0, 1, Answering::kAtOnce);
     EXPECT_EQ(cpu.state_digest(), device.executor->state_digest());  // initial weights
-    double loss = 0;
-    double loss_there = 0;
     for (std::uint64_t step = 0; step < 4; ++step) {
-      const double norm = train(cpu, config, step, loss);
-      EXPECT_NEAR(train(*device.executor, config, step, loss_there), norm, 1e-4 * norm);
-      EXPECT_NEAR(loss_there, loss, 1e-4 * loss);
+      const Trained ours = train_step(cpu, config, step);
+      const Trained theirs = train_step(*device.executor, config, step);
+      EXPECT_NEAR(theirs.norm, ours.norm, 1e-4 * ours.norm);
+      EXPECT_NEAR(theirs.loss, ours.loss, 1e-4 * ours.loss);
     }
     const TensorBlob image = cpu.state_image();
     EXPECT_LT(difference(image, device.executor->state_image()), 2e-5);
     Config other = config;  // the control
     other.optim.lr = 1.1 * config.optim.lr;
     OnQueue wrong(other, 0, 1, Answering::kAtOnce);
-    for (std::uint64_t step = 0; step < 4; ++step) train(*wrong.executor, other, step, loss_there);
-    EXPECT_GT(difference(image, wrong.executor->state_image()), 2e-4);
+    EXPECT_GT(difference(image, train_steps(*wrong.executor, other, {4}).image), 2e-4);
   }
 }
 
@@ -206,12 +170,11 @@ TEST(QueuedStage, NamesTheTensorThatIsOutOfRangeWithTheJobsFigures) {
 TEST(QueuedStage, AnImageGoesFromProcessorToDeviceAndBack) {
   const Config config = small_config(Reduction::kExact);
   CpuStageExecutor cpu(config, plan_of(config, 0, 1));
-  double loss = 0;
-  for (std::uint64_t step = 0; step < 2; ++step) train(cpu, config, step, loss);
+  static_cast<void>(train_steps(cpu, config, {2}));
   OnQueue device(config, 0, 1, Answering::kAtOnce);
   ASSERT_TRUE(device.executor->load_state(cpu.state_image()).ok());
   EXPECT_EQ(device.executor->state_digest(), cpu.state_digest());
-  train(*device.executor, config, 2, loss);
+  static_cast<void>(train_step(*device.executor, config, 2));
   ASSERT_TRUE(cpu.load_state(device.executor->state_image()).ok());
   EXPECT_EQ(device.executor->state_digest(), cpu.state_digest());
   const auto work = random_work(config, 9, 0);
@@ -224,8 +187,7 @@ TEST(QueuedStage, RoundsHaveTheProcessorsBits) {
     config.sync.mode = SyncMode::kDiloco;
     config.sync.inner_state = inner;
     OnQueue device(config, 0, 1, Answering::kAtOnce);
-    double loss = 0;
-    train(*device.executor, config, 0, loss);
+    static_cast<void>(train_step(*device.executor, config, 0));
     CpuStageExecutor cpu(config, plan_of(config, 0, 1));
     ASSERT_TRUE(cpu.load_state(device.executor->state_image()).ok());
     const TensorBlob delta = cpu.contribute_round(0);

@@ -1,0 +1,125 @@
+// Scratch memory and launches, operation by operation.
+#include "runtime/device/cuda/math/kernel_math.h"
+
+#include <utility>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include "runtime/device/cuda/kernels/accumulate.h"
+#include "runtime/device/cuda/kernels/block_digest.h"
+#include "runtime/device/cuda/kernels/cross_entropy.h"
+#include "runtime/device/cuda/kernels/update.h"
+#include "runtime/device/cuda/math/fused_kernels.h"
+#include "runtime/device/cuda/math/launched.h"
+
+namespace shoal {
+namespace {
+
+using gpu::Bf16;
+
+at::Tensor scratch(std::int64_t count, at::ScalarType dtype, const at::Tensor& beside) {
+  return at::empty({count}, beside.options().dtype(dtype));
+}
+
+class KernelMath final : public DeviceMath {
+ public:
+  explicit KernelMath(std::shared_ptr<DeviceQueue> queue) : queue_(std::move(queue)), fused_(queue_) {}
+
+  [[nodiscard]] at::Tensor add_within(const Addition& into, const at::Tensor& values) const override {
+    const at::Tensor dense = values.contiguous();
+    const at::Tensor is_bad = at::zeros({}, values.options().dtype(at::kInt));
+    const auto* from = read_from<float>(dense);
+    auto* flag = written_to<unsigned>(is_bad);
+    check_launched(gpu::find_beyond(from, count_of(dense), into.limit, flag, stream()), "find_beyond");
+    if (into.sums.scalar_type() == at::kLong) {
+      const gpu::ExactSums sums{written_to<std::int64_t>(into.sums), into.fraction_bits, flag};
+      check_launched(gpu::accumulate_exact(from, count_of(dense), sums, stream()), "accumulate_exact");
+    } else {
+      auto* sums = written_to<float>(into.sums);
+      check_launched(gpu::accumulate_fast(from, count_of(dense), sums, flag, stream()), "accumulate_fast");
+    }
+    return is_bad.eq(0);
+  }
+
+  void divide(const Division& of, const at::Tensor& mean) const override {
+    auto* to = written_to<float>(mean);
+    if (of.sums.scalar_type() == at::kLong) {
+      const gpu::MeanOfExact from{read_from<std::int64_t>(of.sums), of.fraction_bits, of.tokens};
+      check_launched(gpu::mean_of_exact(from, count_of(mean), to, stream()), "mean_of_exact");
+    } else {
+      const auto* from = read_from<float>(of.sums);
+      check_launched(gpu::mean_of_fast(from, count_of(mean), of.tokens, to, stream()), "mean_of_fast");
+    }
+  }
+
+  [[nodiscard]] at::Tensor squared_norm(const at::Tensor& values) const override {
+    const auto blocks = static_cast<std::int64_t>(gpu::norm_blocks(count_of(values)));
+    const at::Tensor block_sums = scratch(blocks, at::kDouble, values);
+    at::Tensor norm = at::zeros({}, values.options().dtype(at::kDouble));
+    check_launched(gpu::squared_norm(read_from<float>(values), count_of(values), written_to<double>(block_sums),
+                                     written_to<double>(norm), stream()),
+                   "squared_norm");
+    return norm;
+  }
+
+  void apply_adamw(const AdamwCoefficients& coefficients, const AdamwTensors& at) const override {
+    const gpu::AdamwArrays arrays{written_to<float>(at.weights), written_to<float>(at.average),
+                                  written_to<float>(at.average_sq), read_from<float>(at.gradient),
+                                  written_to<Bf16>(at.copy)};
+    check_launched(gpu::apply_adamw(coefficients, arrays, count_of(at.weights), stream()), "apply_adamw");
+  }
+
+  void apply_sgd(const SgdCoefficients& coefficients, const SgdTensors& at) const override {
+    const gpu::SgdArrays arrays{written_to<float>(at.weights), read_from<float>(at.gradient),
+                                written_to<Bf16>(at.copy)};
+    check_launched(gpu::apply_sgd(coefficients, arrays, count_of(at.weights), stream()), "apply_sgd");
+  }
+
+  [[nodiscard]] at::Tensor block_values(const at::Tensor& tensor) const override {
+    const std::size_t bytes = tensor.nbytes();
+    at::Tensor values = scratch(static_cast<std::int64_t>(digest_blocks(bytes)), at::kLong, tensor);
+    check_launched(gpu::block_values(tensor.const_data_ptr(), bytes, written_to<std::uint64_t>(values), stream()),
+                   "block_values");
+    return values;
+  }
+
+  // In place where rows of the vocabulary begin where the kernel wants them.
+  [[nodiscard]] LossAndGradient loss_and_gradient(const at::Tensor& logits_BTV,
+                                                  const at::Tensor& targets_BT) const override {
+    const std::int64_t B = logits_BTV.size(0), T = logits_BTV.size(1), V = logits_BTV.size(2);
+    const std::int64_t stride = (V + 7) / 8 * 8;
+    at::Tensor rows = logits_BTV.contiguous();
+    if (stride != V) {
+      rows = at::empty({B, T, stride}, logits_BTV.options());
+      rows.narrow(2, 0, V).copy_(logits_BTV);
+    }
+    const at::Tensor targets = targets_BT.contiguous();
+    CHECK(targets.scalar_type() == at::kInt && targets.numel() == B * T, "an int32 target for each position");
+    const at::Tensor losses = scratch(B * T, at::kFloat, logits_BTV);
+    const at::Tensor sum = at::zeros({}, logits_BTV.options().dtype(at::kDouble));
+    const gpu::LossShape shape{count_of(losses), static_cast<std::size_t>(V), static_cast<std::size_t>(stride)};
+    const gpu::LossArrays<float> arrays{written_to<float>(rows), read_from<std::int32_t>(targets),
+                                        written_to<float>(losses)};
+    check_launched(gpu::loss_and_gradient(shape, arrays, stream()), "loss_and_gradient");
+    check_launched(gpu::sum_losses(read_from<float>(losses), count_of(losses), written_to<double>(sum), stream()),
+                   "sum_losses");
+    return {sum.to(at::kFloat), rows.narrow(2, 0, V)};
+  }
+
+  [[nodiscard]] const FusedMath* fused() const override { return &fused_; }
+
+ private:
+  [[nodiscard]] gpu::Stream stream() const { return queue_->stream(); }
+
+  std::shared_ptr<DeviceQueue> queue_;
+  FusedKernels fused_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceMath> make_kernel_math(std::shared_ptr<DeviceQueue> queue) {
+  return std::make_unique<KernelMath>(std::move(queue));
+}
+
+}  // namespace shoal

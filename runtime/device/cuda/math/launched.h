@@ -1,0 +1,28 @@
+// Tensors as kernels take them: pointers, and what a launch that failed becomes.
+// A failed launch is a device's failure, which device_fault_of() reads from its text, not a bug of the caller.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "runtime/device/cuda/kernels/launch.h"
+
+#include "runtime/base/check_after_torch.h"
+
+namespace shoal {
+
+inline void check_launched(gpu::LaunchError error, const char* kernel) {
+  CHECK(error != gpu::kRefusedShape, kernel);  // the caller asks which shapes are taken
+  TORCH_CHECK(error == gpu::kLaunched, "CUDA error: kernel ", kernel, " was not launched (", error, ")");
+}
+
+template <class T>
+const T* read_from(const at::Tensor& tensor) {
+  return tensor.defined() ? static_cast<const T*>(tensor.const_data_ptr()) : nullptr;
+}
+template <class T>
+T* written_to(const at::Tensor& tensor) {
+  return tensor.defined() ? static_cast<T*>(tensor.mutable_data_ptr()) : nullptr;
+}
+inline std::size_t count_of(const at::Tensor& tensor) { return static_cast<std::size_t>(tensor.numel()); }
+
+}  // namespace shoal

@@ -1,0 +1,74 @@
+// The arithmetic of a stage on a device: what its executor computes beside the parts of the model.
+//
+// Called within a turn of the device's queue; tensors are dense, on the device, float32 unless said. Nothing here
+// waits, and an undefined tensor is absent. Sums, means and their flags have the processor's bits in every
+// implementation (model/update_kernels.h); the others say what theirs are.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "model/arithmetic/step_elements.h"
+#include "model/parts/fused_math.h"
+#include "model/parts/loss.h"
+
+namespace shoal {
+
+class DeviceMath {
+ public:
+  DeviceMath() = default;
+  DeviceMath(const DeviceMath&) = delete;
+  DeviceMath& operator=(const DeviceMath&) = delete;
+  virtual ~DeviceMath() = default;
+
+  // sums += values, if all of them are numbers of at most `limit`; otherwise nothing is added. Returns bool []: it was.
+  struct Addition {
+    at::Tensor sums;        // int64: fixed point with fraction_bits, halves away from zero; or float32
+    int fraction_bits = 0;  // of int64
+    float limit = 0;
+  };
+  [[nodiscard]] virtual at::Tensor add_within(const Addition& into, const at::Tensor& values) const = 0;
+
+  // mean = sums / tokens, rounded once. tokens: at least 1.
+  struct Division {
+    at::Tensor sums;
+    int fraction_bits = 0;
+    std::uint64_t tokens = 1;
+  };
+  virtual void divide(const Division& of, const at::Tensor& mean) const = 0;
+
+  // The sum of squares, double [].
+  [[nodiscard]] virtual at::Tensor squared_norm(const at::Tensor& values) const = 0;
+
+  // One update in place, as apply_adamw() and apply_sgd() have it; `copy`, bf16, becomes the weights.
+  struct AdamwTensors {
+    at::Tensor weights, average, average_sq, gradient, copy;
+  };
+  virtual void apply_adamw(const AdamwCoefficients& coefficients, const AdamwTensors& tensors) const = 0;
+  struct SgdTensors {
+    at::Tensor weights, gradient, copy;
+  };
+  virtual void apply_sgd(const SgdCoefficients& coefficients, const SgdTensors& tensors) const = 0;
+
+  // Values of a digest's blocks (runtime/device/digest.h), int64 [blocks], on the device or on the host.
+  [[nodiscard]] virtual at::Tensor block_values(const at::Tensor& tensor) const = 0;
+
+  // Cross-entropy over float32 logits, which may be written over. targets: int32, -1 is not counted.
+  [[nodiscard]] virtual LossAndGradient loss_and_gradient(const at::Tensor& logits_BTV,
+                                                          const at::Tensor& targets_BT) const = 0;
+
+  // What the parts of the model get; none: torch's operators alone. Lives as long as this.
+  [[nodiscard]] virtual const FusedMath* fused() const { return nullptr; }
+};
+
+// By torch's operators. Block values are computed on the host, of a copy; updates round more often than the
+// processor's explicit fma; norms add fixed pieces.
+[[nodiscard]] std::shared_ptr<const DeviceMath> torch_math();
+
+// Waits.
+[[nodiscard]] std::uint64_t digest_on_device(const DeviceMath& math, const std::vector<at::Tensor>& tensors);
+
+}  // namespace shoal
