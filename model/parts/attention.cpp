@@ -19,22 +19,22 @@ namespace {
 const std::optional<Rotary> kNoRotary;
 
 AttentionResult attend(const at::Tensor& q_BHTD, const at::Tensor& k_BHTD, const at::Tensor& v_BHTD) {
-  if (q_BHTD.scalar_type() == at::kBFloat16) return bf16_attention(q_BHTD, k_BHTD, v_BHTD);
   if (!q_BHTD.is_cpu()) {
     auto [y_BHTD, logsumexp] = attend_on_device(q_BHTD, k_BHTD, v_BHTD);
     return {y_BHTD, logsumexp};
   }
+  if (q_BHTD.scalar_type() == at::kBFloat16) return bf16_attention(q_BHTD, k_BHTD, v_BHTD);
   auto [y_BHTD, logsumexp] = at::_scaled_dot_product_flash_attention_for_cpu(q_BHTD, k_BHTD, v_BHTD, 0.0, true);
   return {y_BHTD, logsumexp};
 }
 
 AttentionInputs attend_backward(const at::Tensor& dy_BHTD, const AttentionInputs& x, const AttentionResult& result) {
-  if (x.q_BHTD.scalar_type() == at::kBFloat16) return bf16_attention_backward(dy_BHTD, x, result);
   if (!x.q_BHTD.is_cpu()) {
-    auto [dq_BHTD, dk_BHTD, dv_BHTD] = attend_on_device_backward(
-        dy_BHTD, {x.q_BHTD, x.k_BHTD, x.v_BHTD, result.y_BHTD, result.logsumexp_BHT});
+    auto [dq_BHTD, dk_BHTD, dv_BHTD] =
+        attend_on_device_backward(dy_BHTD, {x.q_BHTD, x.k_BHTD, x.v_BHTD, result.y_BHTD, result.logsumexp_BHT});
     return {dq_BHTD, dk_BHTD, dv_BHTD};
   }
+  if (x.q_BHTD.scalar_type() == at::kBFloat16) return bf16_attention_backward(dy_BHTD, x, result);
   auto [dq_BHTD, dk_BHTD, dv_BHTD] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
       dy_BHTD, x.q_BHTD, x.k_BHTD, x.v_BHTD, result.y_BHTD, result.logsumexp_BHT, 0.0, true);
   return {dq_BHTD, dk_BHTD, dv_BHTD};

@@ -155,8 +155,8 @@ void add_run_and_model(std::vector<ConfigKey>& keys) {
   model.choose("kind", FIELD(model.kind), {"gpt2", "llama"}, kStay,
                "architecture: GPT-2; or Llama, and Qwen3 with model.qk_norm");
   model.choose("precision", FIELD(model.precision), {"fp32", "bf16"}, kStay,
-               "numbers in products of matrices and in attention; bf16 needs a processor with avx512_bf16 or amx_bf16, "
-               "and everything else stays float32");
+               "numbers in products of matrices and in attention; bf16 needs a processor with avx512_bf16 or amx_bf16 "
+               "or a GPU of sm_80 and later, and everything else stays float32");
   model.add("layers", FIELD(model.layers), "", kStay, "transformer blocks").range = between(1, 1024);
   model
       .add("heads", FIELD(model.heads), "", kStay,

@@ -28,10 +28,13 @@ Status check_device(const DeviceName& device, const ExecutorConfig& config) {
   if (device.kind == DeviceKind::kEveryCuda) return refused("an executor is of one device; name one, as in cuda:0");
   if (device.kind != DeviceKind::kCuda) return Done{};
   if (device_plugin() == nullptr) return refused("this process was not prepared for it");
-  if (config.config.model.precision != Precision::kFp32) {
-    return refused("model.precision = \"bf16\" is not computed on a GPU in this version");
-  }
   return Done{};
+}
+
+// The units are of whatever computes.
+Status check_units(const DeviceName& device, const ModelConfig& model) {
+  if (device.kind != DeviceKind::kCuda) return check_precision(model);
+  return model.precision == Precision::kBf16 ? device_plugin()->check_bf16(device.index) : Done{};
 }
 
 // What is encoded is read on the host.
@@ -67,7 +70,7 @@ Result<std::unique_ptr<StageExecutor>> make_stage_executor(const ExecutorConfig&
   const auto device = parse_device(config.device);
   if (!device) return device.failure();
   if (auto status = check_device(*device, config); !status) return status.failure();
-  if (auto status = check_precision(config.config.model); !status) return status.failure();
+  if (auto status = check_units(*device, config.config.model); !status) return status.failure();
   const bool is_whole_pipeline = config.stages == config.config.pipeline.stages;
   const auto plans = is_whole_pipeline ? partition(config.config) : partition(config.config.model, config.stages);
   if (!plans.ok()) return plans.failure();

@@ -56,7 +56,8 @@ NodeEffects NodeCore::welcomed(const Welcome& welcome) {
   if (!is_awaited) return {};
   const auto config = parse_config(welcome.config_toml, "the spawner's welcome");
   if (!config.ok()) return end_process(exit_code(config.failure().error), config.failure().message);
-  if (const Status precision = check_precision(config->model); !precision) {
+  const bool is_on_gpu = settings_.join.device.starts_with("cuda:");  // whose units are asked about with its executor
+  if (const Status precision = check_precision(config->model); !precision && !is_on_gpu) {
     return end_process(exit_code(precision.failure().error), precision.failure().message);
   }
   return is_first ? welcomed_first(welcome, config.value()) : welcomed_again(welcome, config.value());

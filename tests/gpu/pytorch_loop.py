@@ -1,8 +1,9 @@
-"""The yardstick on the same card: a GPT-2 in PyTorch, float32, the usual training loop, random bytes.
+"""The yardstick on the same card: a GPT-2 in PyTorch, the usual training loop, random bytes.
 
-    python pytorch_loop.py eager|compile DEVICE LAYERS HEADS WIDTH CONTEXT ROWS MICROBATCHES     prints tokens per second
+    python pytorch_loop.py eager|compile DEVICE LAYERS HEADS WIDTH CONTEXT ROWS MICROBATCHES [fp32|bf16]
 
-Attention is PyTorch's fused one, products are IEEE float32 (no TF32), AdamW is its fused one, the norm is clipped.
+It prints tokens per second. Attention is PyTorch's fused one; products are IEEE float32 (no TF32), or with bf16 those
+of its autocast; AdamW is its fused one, the norm is clipped.
 """
 
 import statistics
@@ -39,6 +40,7 @@ def finish(device):
 def main():
     how, device = sys.argv[1:3]
     layers, heads, width, context, rows, microbatches = map(int, sys.argv[3:9])
+    autocast = torch.autocast(device.split(":")[0], torch.bfloat16, enabled=sys.argv[9:] == ["bf16"])
     torch.manual_seed(1)
     model = Loss(Gpt(layers, heads, width, context)).to(device)
     compute = torch.compile(model) if how == "compile" else model
@@ -49,7 +51,9 @@ def main():
         start = time.perf_counter()
         for _ in range(microbatches):
             tokens = torch.randint(VOCABULARY, (rows, context + 1)).to(device)
-            (compute(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()) / microbatches).backward()
+            with autocast:
+                loss = compute(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
+            (loss / microbatches).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()

@@ -86,6 +86,23 @@ TEST_F(GpuStage, HasTheProcessorsLossAndGradients) {
   }
 }
 
+// Products in bf16, sums and weights in float32: near the processor's float32, and nearer than a wrong model would be.
+TEST_F(GpuStage, InBf16IsNearTheProcessorsFloat32) {
+  for (const bool is_llama : {false, true}) {
+    Config config = config_of(Reduction::kFast);
+    if (is_llama) config.model.kind = ModelKind::kLlama;
+    if (is_llama) config.model.hidden = 768;
+    const Passed ours = accumulate(*made(config, "cpu"), config);
+    config.model.precision = Precision::kBf16;
+    const Passed theirs = accumulate(*made(config, "cuda:0"), config);
+    EXPECT_NEAR(theirs.loss, ours.loss, 5e-3 * ours.loss);
+    EXPECT_LT(largest(theirs.sums, &ours.sums), 3e-2 * largest(ours.sums));
+    EXPECT_NE(theirs.sums, ours.sums);
+    config.run.seed = 2;  // the control
+    EXPECT_GT(largest(accumulate(*made(config, "cuda:0"), config).sums, &ours.sums), 1e-1 * largest(ours.sums));
+  }
+}
+
 TEST_F(GpuStage, DrawsTheProcessorsDropout) {
   Config config = config_of(Reduction::kFast);
   config.model.dropout = 0.1;
@@ -96,10 +113,13 @@ TEST_F(GpuStage, DrawsTheProcessorsDropout) {
 }
 
 TEST_F(GpuStage, RepeatsItsBitsInExactMode) {
-  const Config config = config_of(Reduction::kExact);
-  const Passed first = accumulate(*made(config, "cuda:0"), config);
-  const Passed second = accumulate(*made(config, "cuda:0"), config);
-  EXPECT_EQ(first.sums, second.sums);
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+    Config config = config_of(Reduction::kExact);
+    config.model.precision = precision;
+    const Passed first = accumulate(*made(config, "cuda:0"), config);
+    const Passed second = accumulate(*made(config, "cuda:0"), config);
+    EXPECT_EQ(first.sums, second.sums);
+  }
 }
 
 TEST_F(GpuStage, ItsStateGoesToTheProcessorAndBack) {

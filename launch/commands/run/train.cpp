@@ -128,6 +128,12 @@ Result<TrainOptions> with_devices_settled(const TrainOptions& given) {
   return options;
 }
 
+// Some of what the run is computed on is this machine's processor. A GPU's units are asked about with its executor.
+bool has_processor(const std::vector<std::string>& devices) {
+  const auto is_gpu = [](const std::string& device) { return device.starts_with("cuda:"); };
+  return devices.empty() || !std::ranges::all_of(devices, is_gpu);
+}
+
 std::string choices_again(const TrainOptions& given) {
   std::string words;
   if (given.nodes) words += compose(" --nodes ", *given.nodes);
@@ -150,7 +156,7 @@ Result<int> run_train(const TrainOptions& given) {
                 "sync.mode=every_step for the reference");
   }
   const bool computes_here = options.is_single || options.nodes != 0U;
-  if (computes_here) {
+  if (computes_here && has_processor(options.devices)) {
     if (auto status = check_precision(chosen->config.model); !status) return status.failure();
   }
   if (!options.is_single) {

@@ -43,6 +43,7 @@ void float_product_into(const at::Tensor& a, const at::Tensor& b, float beta, co
 }
 
 at::Tensor float_product(const at::Tensor& a, const at::Tensor& b) {
+  if (!a.is_cpu()) return at::mm(a, b, at::kFloat);  // cuBLAS has it; the CPU's torch has not
   const at::Tensor product = at::empty({a.size(0), b.size(1)}, at::kFloat);
   float_product_into(a, b, 0, product);
   return product;
@@ -65,6 +66,7 @@ at::Tensor compute(const at::Tensor& x_NI, const ProductOrder& order) {
   const at::Tensor weight_IO = in_out(order.weight.copy, order.orientation);
   if (order.result == at::kBFloat16) return bias ? at::addmm(bias->copy, x_NI, weight_IO) : at::mm(x_NI, weight_IO);
   if (!bias) return float_product(x_NI, weight_IO);
+  if (!x_NI.is_cpu()) return float_product(x_NI, weight_IO).add_(bias->value.detach());
   const at::Tensor y_NO = at::empty({x_NI.size(0), weight_IO.size(1)}, at::kFloat);
   y_NO.copy_(bias->value.detach());  // to every row
   float_product_into(x_NI, weight_IO, 1, y_NO);
@@ -111,6 +113,7 @@ at::Tensor bf16_weight_gradient(const at::Tensor& x_NI, const at::Tensor& dy_NO,
 }
 
 at::Tensor bf16_bias_gradient(const at::Tensor& dy_NO) {
+  if (!dy_NO.is_cpu()) return dy_NO.sum({0}, false, at::kFloat);
   const at::Tensor rows = dy_NO.contiguous();
   const at::Tensor sums = at::empty({rows.size(1)}, at::kFloat);
   const Bf16Matrix matrix{static_cast<const std::uint16_t*>(rows.const_data_ptr()),

@@ -5,8 +5,9 @@
 //   dW = x^T dy      in float32: not a bit of the sum over a microbatch's tokens is rounded away to bf16
 //   db = sum of dy   in float32
 //
-// W and b are float32 and are stepped as such; a product reads bf16 copies of them (copies.h). Equal shapes give
-// equal bits in every process with the same kernel fingerprint. Shape letters: I inputs, O outputs, N = B T.
+// On the CPU sums in float32 are ours (float_product.h); other devices' torch has them. W and b are float32 and are
+// stepped as such; a product reads bf16 copies of them (copies.h). Equal shapes give equal bits in every process with
+// the same kernel fingerprint. Shape letters: I inputs, O outputs, N = B T.
 #pragma once
 
 #include <optional>

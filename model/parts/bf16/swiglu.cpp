@@ -6,6 +6,8 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/silu_backward.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "model/activation_kernels.h"
@@ -44,10 +46,18 @@ struct Swiglu : torch::autograd::Function<Swiglu> {
 
 }  // namespace
 
-at::Tensor bf16_swiglu(const at::Tensor& gate, const at::Tensor& up) { return Swiglu::apply(gate, up); }
+at::Tensor bf16_swiglu(const at::Tensor& gate, const at::Tensor& up) {
+  if (gate.is_cpu()) return Swiglu::apply(gate, up);
+  return at::silu(gate.to(at::kFloat)).mul(up).to(at::kBFloat16);
+}
 
 std::pair<at::Tensor, at::Tensor> bf16_swiglu_backward(const at::Tensor& gate, const at::Tensor& up,
                                                        const at::Tensor& dy) {
+  if (!gate.is_cpu()) {
+    const at::Tensor wide = gate.to(at::kFloat);
+    const at::Tensor dup = at::silu(wide).mul(dy).to(at::kBFloat16);
+    return {at::silu_backward(dy.to(at::kFloat).mul(up), wide).to(at::kBFloat16), dup};
+  }
   const at::Tensor g = gate.contiguous();
   const at::Tensor u = up.contiguous();
   const at::Tensor d = dy.contiguous();

@@ -1,5 +1,6 @@
-// SwiGLU's gate in bf16, silu(gate) up, as a differentiable operator over our own kernel.
-// One pass over the values each way; torch's operators need three and five, and keep one result more.
+// SwiGLU's gate in bf16, silu(gate) up, as a differentiable operator over our own kernel on the CPU; on other devices
+// by torch's operators, which compute in float32 and round once. One pass over the values each way; torch's operators
+// need three and five, and keep one result more.
 #pragma once
 
 #include <utility>

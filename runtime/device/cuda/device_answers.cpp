@@ -16,6 +16,13 @@ std::string refusal_text(std::string_view thrown) {
   return compose("LibTorch cannot use the CUDA device: ", thrown.substr(0, thrown.find('\n')));
 }
 
+Status check_bf16_units(std::string_view device, int capability) {
+  constexpr int kFirstWithUnits = 80;  // Ampere
+  if (capability >= kFirstWithUnits) return Done{};
+  return fail(Error::kUsage, compose("model.precision = \"bf16\": the device ", device, " (sm_", capability,
+                                     ") has no units for it; sm_", kFirstWithUnits, " and later have. Use fp32."));
+}
+
 std::string fingerprint_text(const DeviceFingerprint& facts) {
   return compose("torch ", TORCH_VERSION, "; ", facts.device, ", sm_", facts.capability, ", ", facts.multiprocessors,
                  " SMs; driver ", dotted(facts.driver), ", cuda ", dotted(facts.runtime), "; build ", facts.build);

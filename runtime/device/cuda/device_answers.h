@@ -5,10 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/error.h"
+
 namespace shoal {
 
 // The first line of what torch threw, as an answer to "why can this process not compute on the device".
 [[nodiscard]] std::string refusal_text(std::string_view thrown);
+
+// Errors: kUsage, where a device of this capability (as in 90) has no units for bf16.
+[[nodiscard]] Status check_bf16_units(std::string_view device, int capability);
 
 struct DeviceFingerprint {
   std::string_view device;

@@ -56,12 +56,17 @@ Result<DeviceMemory> memory(int device) {
   }
 }
 
+Status check_bf16(int device) {
+  const cudaDeviceProp& properties = *at::cuda::getDeviceProperties(static_cast<c10::DeviceIndex>(device));
+  return check_bf16_units(properties.name, properties.major * 10 + properties.minor);
+}
+
 }  // namespace
 }  // namespace shoal
 
 extern "C" {
 __attribute__((visibility("default"))) extern const shoal::DevicePlugin shoal_device_plugin;
 const shoal::DevicePlugin shoal_device_plugin = {shoal::kDevicePluginAbi, shoal::build_identity(), shoal::prepare,
-                                                 shoal::fingerprint,      shoal::memory,          
+                                                 shoal::fingerprint,      shoal::memory,           shoal::check_bf16,
                                                  shoal::make_kernel_math};
 }

@@ -38,6 +38,8 @@ struct DevicePlugin {
   std::string (*fingerprint)(int device) = nullptr;
   // Asks the device. Errors: kUsage.
   Result<DeviceMemory> (*memory)(int device) = nullptr;
+  // Errors: kUsage, with a sentence: the device has no units for bf16.
+  Status (*check_bf16)(int device) = nullptr;
   // A stage's arithmetic by our kernels, launched on the queue's stream.
   std::unique_ptr<DeviceMath> (*make_math)(std::shared_ptr<DeviceQueue> queue) = nullptr;
 };

@@ -173,6 +173,11 @@ TEST(NodeCore, AProcessorWithoutBf16LeavesARunThatComputesInIt) {
   node.welcome(Term{1}, kNumber, config);
   EXPECT_EQ(node.ended(), exit_code(Error::kUsage));
   EXPECT_NE(node.all<EndThisProcess>().front().reason.find("avx512_bf16"), std::string::npos);
+  Node on_gpu;  // whose units are asked about with its executor
+  on_gpu.settings.join.device = "cuda:0";
+  on_gpu.begin();
+  on_gpu.welcome(Term{1}, kNumber, config);
+  EXPECT_EQ(on_gpu.ended(), std::nullopt);
 }
 
 TEST(NodeCore, StagesThatDoNotFitTheRunAnyMoreStartAgain) {

@@ -16,6 +16,15 @@ TEST(DeviceAnswers, ARefusalIsOneLine) {
   EXPECT_THAT(text, Not(HasSubstr("Exception raised")));
 }
 
+TEST(DeviceAnswers, ADeviceWithoutUnitsForBf16IsNamed) {
+  EXPECT_TRUE(check_bf16_units("NVIDIA H100", 90).ok());
+  EXPECT_TRUE(check_bf16_units("NVIDIA A100", 80).ok());
+  const auto refused = check_bf16_units("Tesla T4", 75);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.failure().error, Error::kUsage);
+  EXPECT_THAT(refused.failure().message, HasSubstr("the device Tesla T4 (sm_75) has no units for it"));
+}
+
 TEST(DeviceAnswers, AFingerprintDiffersWithWhatBitsDependOn) {
   const DeviceFingerprint one{"NVIDIA H100", 90, 132, 13000, 13000, "abc"};
   const std::string text = fingerprint_text(one);

@@ -10,6 +10,7 @@
 #include <ATen/ops/from_blob.h>
 
 #include "model/parts/loss.h"
+#include "runtime/base/machine/bf16_units.h"
 #include "runtime/device/cpu_stage_executor.h"
 #include "runtime/device/queue/queued_stage_executor.h"
 #include "tests/model/random_values.h"
@@ -203,6 +204,76 @@ TEST(KernelStage, RunsAsAPartOfAPipelineWithDropoutAndRecomputation) {
   }
   EXPECT_EQ(sums[0], sums[1]);
 }
+
+class Bf16Stage : public testing::TestWithParam<By> {
+ protected:
+  void SetUp() override {
+    if (bf16_units() == "none") GTEST_SKIP() << "this processor has no units for bf16";
+  }
+};
+
+// Weights stay float32; products read what the last update has written.
+TEST_P(Bf16Stage, TrainsWhatTheProcessorTrainsInBf16) {
+  for (const ModelKind kind : {ModelKind::kGpt2, ModelKind::kLlama}) {
+    Config config = config_of(Reduction::kExact, kind);
+    config.model.precision = Precision::kBf16;
+    CpuStageExecutor cpu(config, (*partition(config.model, 1))[0]);
+    const OnQueue device(config, GetParam());
+    const Trained ours = train_steps(cpu, config, kSteps);
+    const Trained theirs = train_steps(*device.executor, config, kSteps);
+    EXPECT_NEAR(theirs.loss, ours.loss, 1e-3 * ours.loss);
+    EXPECT_LT(difference(ours.image, theirs.image), 2e-3);
+    Config whole = config;  // the controls: float32 is not bf16, and another rate is another run
+    whole.model.precision = Precision::kFp32;
+    const OnQueue in_float(whole, GetParam());
+    EXPECT_NE(train_steps(*in_float.executor, whole, kSteps).loss, theirs.loss);
+    Config other = config;
+    other.optim.lr = 1.5 * config.optim.lr;
+    const OnQueue wrong(other, GetParam());
+    EXPECT_GT(difference(ours.image, train_steps(*wrong.executor, other, kSteps).image), 4e-3);
+  }
+}
+
+// With torch's operators everything that products are given is the processor's, so sums have equal bits.
+TEST(Bf16Stage, AccumulatesTheProcessorsBitsByTorch) {
+  if (bf16_units() == "none") GTEST_SKIP() << "this processor has no units for bf16";
+  Config config = config_of(Reduction::kExact);
+  config.model.precision = Precision::kBf16;
+  CpuStageExecutor cpu(config, (*partition(config.model, 1))[0]);
+  const OnQueue device(config, By::kTorch);
+  const auto work = random_work(config, 0, 0);
+  static_cast<void>(cpu.forward_backward(work, WeightGradients::kAtOnce));
+  static_cast<void>(cpu.accumulate(work.microbatch));
+  static_cast<void>(device->forward_backward(work, WeightGradients::kAtOnce));
+  static_cast<void>(device->accumulate(work.microbatch));
+  TensorBlob sums = device->contribution();
+  sums.bytes = std::exchange(sums.resident, nullptr)->to_host();
+  EXPECT_EQ(sums, cpu.contribution());
+}
+
+// A state that was loaded, and an agreed state of rounds, are what products read from then on.
+TEST_P(Bf16Stage, CopiesFollowALoadedStateAndARound) {
+  Config config = config_of(Reduction::kFast);
+  config.model.precision = Precision::kBf16;
+  config.sync.mode = SyncMode::kDiloco;
+  const OnQueue trained(config, GetParam());
+  static_cast<void>(train_steps(*trained.executor, config, {1, 2}));
+  RoundUpdate update;
+  update.round = 1;
+  update.mean = trained->contribute_round(0);
+  update.own_weight = update.total_weight = 1;
+  static_cast<void>(trained->apply_round(update));
+  const OnQueue loaded(config, GetParam());
+  const auto work = random_work(config, 9, 0);
+  const double before = loaded->evaluate(work).loss_sum;
+  ASSERT_TRUE(loaded->load_state(trained->state_image()).ok());
+  EXPECT_EQ(loaded->evaluate(work).loss_sum, trained->evaluate(work).loss_sum);
+  EXPECT_NE(loaded->evaluate(work).loss_sum, before);
+  EXPECT_EQ(loaded->forward_backward(work, WeightGradients::kAtOnce).loss_sum,
+            trained->forward_backward(work, WeightGradients::kAtOnce).loss_sum);
+}
+
+INSTANTIATE_TEST_SUITE_P(Maths, Bf16Stage, testing::Values(By::kTorch, By::kKernels));
 
 }  // namespace
 }  // namespace shoal
