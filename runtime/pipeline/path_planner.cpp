@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -18,6 +19,8 @@ namespace {
 constexpr double kForwardLoad = 1.0;
 constexpr double kTrainLoad = kForwardLoad + 2.5;
 constexpr double kSpeedWeight = 0.2;  // weight of the newest measurement in the moving average
+constexpr double kFaster = 0.9;       // of another one's time for a microbatch: less is faster
+constexpr double kRounding = 1e-6;    // part of a microbatch by which two ends count as equal
 
 [[nodiscard]] double load_of(Purpose purpose) { return purpose == Purpose::kTrain ? kTrainLoad : kForwardLoad; }
 
@@ -76,16 +79,12 @@ class IwrrPlanner final : public PathPlanner {
     std::vector<Incarnation> path;
     for (std::size_t stage = 0; stage < request.members->size(); ++stage) {
       enter_newcomers((*request.members)[stage]);
-      const auto candidates = candidates_of(bans_, request, stage, now);
-      if (candidates.empty()) return std::nullopt;
-      path.push_back(*std::min_element(candidates.begin(), candidates.end(), [this](Incarnation a, Incarnation b) {
-        return peers_.at(a).virtual_time < peers_.at(b).virtual_time;
-      }));
+      const auto choice = choose(request, stage, now);
+      if (!choice) return std::nullopt;
+      path.push_back(*choice);
     }
     for (std::size_t stage = 0; stage < path.size(); ++stage) {
-      Peer& peer = peers_.at(path[stage]);
-      const double speed = peer.speed.value_or(mean_speed((*request.members)[stage]));
-      peer.virtual_time += load_of(request.purpose) / speed;
+      peers_.at(path[stage]).virtual_time = end_of_one_more(request, stage, path[stage]);
       bans_.probe(path[stage], now);
     }
     return path;
@@ -106,9 +105,14 @@ class IwrrPlanner final : public PathPlanner {
 
   void failed(Incarnation replica, Instant now) override { bans_.add(replica, now); }
 
+  // Shares are those of one step: what was measured wrongly does not add up over steps.
+  void begin_work() override {
+    for (auto& [replica, peer] : peers_) peer.virtual_time = 0;
+  }
+
  private:
   struct Peer {
-    double virtual_time = 0;      // milliseconds of work given to it
+    double virtual_time = 0;      // milliseconds of work of this step given to it
     std::optional<double> speed;  // forwards per millisecond
   };
 
@@ -128,6 +132,45 @@ class IwrrPlanner final : public PathPlanner {
       least = least ? std::min(*least, found->second.virtual_time) : found->second.virtual_time;
     }
     for (const Incarnation replica : replicas) peers_.try_emplace(replica, Peer{least.value_or(0), std::nullopt});
+  }
+
+  // Takes the least virtual time. At the tail of a step, where faster replicas would end all that waits before that one
+  // ends one more, it is whoever would end one more first, or nobody while that one has no credit: a share is of whole
+  // microbatches, and a slow replica that took one beyond its own would end the step alone. Links and what is in flight
+  // do not count. Nobody waits for replicas that are about as fast: one of them may have become slow since.
+  [[nodiscard]] std::optional<Incarnation> choose(const PlanRequest& request, std::size_t stage, Instant now) const {
+    if (const auto holder = holder_of(request, stage)) return holder;
+    const auto candidates = bans_.candidates(request, stage, now);
+    if (candidates.empty()) return std::nullopt;
+    const auto begins = [&](Incarnation replica) { return peers_.at(replica).virtual_time; };
+    const auto ends = [&](Incarnation replica) { return end_of_one_more(request, stage, replica); };
+    const Incarnation next = *std::ranges::min_element(candidates, {}, begins);
+    const auto do_others_take_all = [&](Incarnation but) {
+      return ended_by_faster(request, stage, but, now) >= static_cast<double>(request.waiting);
+    };
+    if (!do_others_take_all(next)) return next;
+    const Incarnation soonest = *std::ranges::min_element(candidates, {}, ends);
+    return do_others_take_all(soonest) ? std::nullopt : std::optional(soonest);
+  }
+
+  [[nodiscard]] double end_of_one_more(const PlanRequest& request, std::size_t stage, Incarnation replica) const {
+    const Peer& peer = peers_.at(replica);
+    return peer.virtual_time + load_of(request.purpose) / peer.speed.value_or(mean_speed((*request.members)[stage]));
+  }
+
+  // Returns the microbatches that faster replicas would end before `but` ends one more.
+  [[nodiscard]] double ended_by_faster(const PlanRequest& request, std::size_t stage, Incarnation but,
+                                       Instant now) const {
+    const double until = end_of_one_more(request, stage, but);
+    const double takes = until - peers_.at(but).virtual_time;
+    double ended = 0;
+    for (const Incarnation other : (*request.members)[stage]) {
+      const double begins = peers_.at(other).virtual_time;
+      const double other_takes = end_of_one_more(request, stage, other) - begins;
+      if (other_takes > kFaster * takes || bans_.holds(other, now)) continue;
+      ended += std::max(0.0, std::ceil((until - begins) / other_takes - kRounding) - 1);
+    }
+    return ended;
   }
 
   // Speed of a member without measurements: as fast as its stage's others on average.

@@ -3,7 +3,8 @@
 //   static   microbatch i visits the (i mod R)-th member of each stage
 //   uniform  a seeded draw per stage
 //   iwrr     interleaved weighted round robin: each member has a virtual time; the least is taken and advanced by
-//            load / measured speed; a newcomer enters at the current minimum
+//            load / measured speed; a newcomer enters at the current minimum, and a step begins with equal times; at
+//            its tail nobody gets one more if faster ones would have ended all that waits before
 //   cost_to_go  whoever is expected to be done with it first (cost_to_go.h)
 //
 // The planner learns from the trails that come back. Whoever failed is banned until it appears in a trail again or
