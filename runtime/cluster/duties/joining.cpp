@@ -159,7 +159,9 @@ Answers JoinDuty::on(const StageEnded& ended, Instant /*now*/) {
 
 Answers JoinDuty::on(const StateProgress& progress, Instant /*now*/) {
   const bool is_ours = progress.branch == truth_.books.branch() && progress.stage.value < truth_.config.stages;
-  if (is_ours && !progress.is_shard) desk_.arriving(progress.replica, progress.bytes, truth_.clock.outside_rounds());
+  if (is_ours && !progress.is_shard) {
+    desk_.arriving(progress.replica, progress.bytes, progress.bytes_total, truth_.clock.outside_rounds());
+  }
   return {};
 }
 

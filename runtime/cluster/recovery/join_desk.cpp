@@ -10,6 +10,7 @@
 namespace shoal {
 
 void JoinDesk::ask(const SpawnStage& order, ProcessIncarnation process, Instant now) {
+  given_up_.erase(process);
   joiners_.push_back({.order = order, .process = process, .since = now});
 }
 
@@ -32,9 +33,11 @@ bool JoinDesk::is_ready(const StageReady& ready, Instant now) {
   return false;
 }
 
-void JoinDesk::arriving(Incarnation replica, std::uint64_t bytes, Instant now) {
+void JoinDesk::arriving(Incarnation replica, std::uint64_t bytes, std::uint64_t bytes_total, Instant now) {
   for (Joiner& joiner : joiners_) {
-    if (joiner.order.replica == replica) (void)joiner.state.seen(bytes, now);
+    if (joiner.order.replica != replica) continue;
+    (void)joiner.state.seen(bytes, now);
+    joiner.pace.arriving(bytes, bytes_total, now);
   }
 }
 
@@ -48,6 +51,7 @@ std::optional<Joiner> JoinDesk::end(Incarnation joiner) {
 }
 
 std::vector<Joiner> JoinDesk::end_on(ProcessIncarnation process) {
+  given_up_.erase(process);
   std::vector<Joiner> ended;
   for (const Joiner& one : joiners_) {
     if (one.process == process) ended.push_back(one);
@@ -58,17 +62,20 @@ std::vector<Joiner> JoinDesk::end_on(ProcessIncarnation process) {
 
 std::vector<Joiner> JoinDesk::end_all() {
   states_.clear();
+  steps_ = StepPace();
   return std::exchange(joiners_, {});
 }
 
 std::vector<JoinDecision> JoinDesk::decide(std::uint64_t committed_steps, Instant now) {
   std::vector<JoinDecision> decisions;
+  steps_.look(committed_steps, holds_commit(now), now);
   for (Joiner& joiner : joiners_) {
     if (auto decision = judge(joiner, committed_steps, now)) decisions.push_back(std::move(*decision));
   }
   for (const JoinDecision& decision : decisions) {
     const bool is_over = decision.outcome != JoinOutcome::kHold && decision.outcome != JoinOutcome::kHoldOver;
     if (is_over) (void)end(decision.joiner.order.replica);
+    if (decision.outcome == JoinOutcome::kGiveUp) given_up_[decision.joiner.process] = decision.reason;
   }
   return decisions;
 }
@@ -76,7 +83,7 @@ std::vector<JoinDecision> JoinDesk::decide(std::uint64_t committed_steps, Instan
 std::optional<JoinDecision> JoinDesk::judge(Joiner& joiner, std::uint64_t committed_steps, Instant now) {
   if (!joiner.ready) {
     const Duration silence = joiner.state.silence(now);
-    if (silence < kSilenceMax) return std::nullopt;
+    if (silence < kSilenceMax) return judge_pace(joiner);
     return JoinDecision{JoinOutcome::kGiveUp, joiner,
                         compose("it had no state after ", duration_text(now - joiner.since),
                                 ", and no more of it came for ", duration_text(silence))};
@@ -107,12 +114,21 @@ std::optional<JoinDecision> JoinDesk::judge_late(Joiner& joiner, std::uint64_t c
                         why + (is_last ? "; its link is too slow for the sums of a step" : "; training goes on")};
   }
   if (now < joiner.hold_not_before) return std::nullopt;
+  if (auto decision = judge_pace(joiner)) return decision;
   ++joiner.holds;
   const Duration hold = std::clamp(2 * joiner.took.value_or(Duration{}), kHoldShortest, kHoldLongest);
   joiner.held_until = now + hold;
   return JoinDecision{JoinOutcome::kHold, joiner,
                       compose("it has version ", joiner.ready->version, " of ", committed_steps,
                               "; the next commit waits for it, at most ", duration_text(hold))};
+}
+
+// To wait for one that cannot follow would let it in, and then every step would take as long as its link needs.
+std::optional<JoinDecision> JoinDesk::judge_pace(const Joiner& joiner) const {
+  if (!follows_sums_ || !steps_.mean()) return std::nullopt;
+  std::string why = joiner.pace.why_too_slow(*steps_.mean());
+  if (why.empty()) return std::nullopt;
+  return JoinDecision{JoinOutcome::kGiveUp, joiner, std::move(why)};
 }
 
 bool JoinDesk::holds_commit(Instant now) const {

@@ -4,6 +4,7 @@
 //                                │ version < committed steps: late ──▶ the next commit waits for it, a bounded time
 //                                │ another digest than a member's (S-3) ──▶ refused
 //                                └ late again and again, or no more of its state comes ──▶ given up; a spare again
+//   a state that comes so slowly that the sums of steps would, too (copy_pace.h) ──▶ given up at once; a spare again
 //
 // The weights of a joiner are guarded by its digest: it is compared here with the digest of a member at the same
 // version, both taken from the device's own memory. Bounded (S-6): one joiner per worker, one state per stage. Pure.
@@ -18,6 +19,7 @@
 #include "messages/supervision.h"
 #include "runtime/base/bound.h"
 #include "runtime/base/time/progress_watch.h"
+#include "runtime/cluster/recovery/copy_pace.h"
 
 namespace shoal {
 
@@ -31,6 +33,7 @@ struct Joiner {
   std::optional<Instant> held_until{};
   Instant hold_not_before{};
   ProgressWatch state{since};  // progress of its first copy
+  CopyPace pace{};             // of its newest
 };
 
 enum class JoinOutcome : std::uint8_t { kAdmit, kDiffers, kHold, kHoldOver, kGiveUp };
@@ -49,14 +52,17 @@ class JoinDesk {
   static inline const Bound kHoldsMax{"supervision.held_commits_of_a_joiner", 3};
   static constexpr Duration kSilenceMax = std::chrono::minutes(10);  // without a first state, or more of it
 
+  // follows_sums: false with rounds, where a joiner copies what all agreed on (P-36).
+  explicit JoinDesk(bool follows_sums = true) : follows_sums_(follows_sums) {}
+
   void ask(const SpawnStage& order, ProcessIncarnation process, Instant now);
   // A member says which state it has.
   void member_is(const StageReady& state);
   [[nodiscard]] bool is_asked(Incarnation joiner) const;
   // False: nobody asked for this one.
   [[nodiscard]] bool is_ready(const StageReady& ready, Instant now);
-  // So many bytes of its state have arrived.
-  void arriving(Incarnation joiner, std::uint64_t bytes, Instant now);
+  // So many bytes of all of its state have arrived.
+  void arriving(Incarnation joiner, std::uint64_t bytes, std::uint64_t bytes_total, Instant now);
   // The joiner ended, or its process did.
   std::optional<Joiner> end(Incarnation joiner);
   std::vector<Joiner> end_on(ProcessIncarnation process);
@@ -68,12 +74,18 @@ class JoinDesk {
   [[nodiscard]] bool holds_commit(Instant now) const;
 
   [[nodiscard]] const std::vector<Joiner>& joiners() const { return joiners_; }
+  // Why living processes are spares that were given up as joiners, until they are asked again.
+  [[nodiscard]] const std::map<ProcessIncarnation, std::string>& given_up() const { return given_up_; }
 
  private:
   [[nodiscard]] std::optional<JoinDecision> judge(Joiner& joiner, std::uint64_t committed_steps, Instant now);
   [[nodiscard]] std::optional<JoinDecision> judge_late(Joiner& joiner, std::uint64_t committed_steps, Instant now);
+  [[nodiscard]] std::optional<JoinDecision> judge_pace(const Joiner& joiner) const;
 
+  bool follows_sums_;
+  StepPace steps_;
   std::vector<Joiner> joiners_;
+  std::map<ProcessIncarnation, std::string> given_up_;
   std::map<StageId, StageReady> states_;  // the newest of members
 };
 

@@ -14,6 +14,7 @@ Truth::Truth(SupervisorConfig given)
       roster{View{}, ProcessDirectory(config.fingerprints, config.precision), Leavers(config.restart_window)},
       books(config),
       starts(config.restart_budget, config.restart_window, config.run.value),
+      joins(!config.rounds),
       ballots(config.run, config.term, config.stages),
       last_step(config.steps_target),
       fallback(config.settle_for),

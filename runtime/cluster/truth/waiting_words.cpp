@@ -55,6 +55,16 @@ std::string explain_misfits(const Truth& truth) {
   return others == 0 ? first : compose(first, " (and ", counted(others, "more worker"), ")");
 }
 
+// "; node3 stays a spare: its link ... (and 1 more worker)", of workers that were given up as joiners.
+std::string explain_given_up(const Truth& truth) {
+  const auto& given_up = truth.joins.given_up();
+  if (given_up.empty()) return {};
+  const auto& [process, why] = *given_up.begin();
+  const std::size_t others = given_up.size() - 1;
+  return compose("; ", truth.roster.processes.name_of(process), " stays a spare: ", why,
+                 others == 0 ? "" : compose(" (and ", counted(others, "more worker"), ")"));
+}
+
 // Why those that are there are not enough, though they are as many as are wanted, or may share; empty: that is not so.
 std::string explain_refusal(const Truth& truth) {
   std::vector<Worker> workers;
@@ -121,7 +131,7 @@ std::string explain_training(const Truth& truth, Instant now) {
          since(truth.clock.step_since(), now) +
          (truth.unreadable_text ? compose("; the data loader waits: ", *truth.unreadable_text) : "") +
          explain_move(truth.roster, now) + truth.signs.explain(truth.roster.parties()) + explain_misfits(truth) +
-         (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out));
+         explain_given_up(truth) + (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out));
 }
 
 }  // namespace

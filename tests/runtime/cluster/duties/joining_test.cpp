@@ -74,6 +74,28 @@ TEST_F(JoinDutyTest, RefusesTheOneWhoseStateDiffers) {
   EXPECT_EQ(told<ReplicaFailed>(answers).size(), 1U);
 }
 
+// P-27a: at the rate at which its state comes the sum of a step would take many steps.
+TEST_F(JoinDutyTest, OneThatCannotFollowStaysASpareAndStatusSaysWhy) {
+  const SpawnStage order = sent<SpawnStage>(duty.on(WorkersChanged{}, now)).at(0);
+  const auto pass = [&] { truth.clock.look(now += std::chrono::milliseconds(500), false); };
+  const auto arrive = [&](std::uint64_t bytes) {
+    pass();
+    (void)duty.on(StateProgress{truth.books.branch(), 0, StageId{1}, order.replica, {}, false, bytes, 100'000'000},
+                  now);
+  };
+  (void)duty.on(JoinersDue{}, now);
+  pass();
+  record(commit_of(0));
+  (void)duty.on(JoinersDue{}, now);
+  for (std::uint64_t part = 1; part <= 12; ++part) arrive(part * 100'000);
+  const Answers answers = duty.on(JoinersDue{}, now);
+  EXPECT_EQ(announced(answers), (std::vector<std::string>{"join_given_up"}));
+  EXPECT_EQ(sent<EndStage>(answers).size(), 1U);
+  EXPECT_EQ(told<WorkerRests>(answers).size(), 1U);
+  EXPECT_NE(explain_waiting(truth, now).find("stays a spare: its link brings 0.2 MB/s"), std::string::npos)
+      << explain_waiting(truth, now);
+}
+
 TEST_F(JoinDutyTest, WaitsForNobodyWhoWasNotAsked) {
   const Answers answers = duty.on(ReadyInTraining{{StageId{1}, Incarnation{99}, {}, 0, 5}}, now);
   EXPECT_EQ(told<StrangerReady>(answers).size(), 1U);

@@ -17,10 +17,11 @@ struct Bench {
   JoinDesk desk;
   Instant now = Instant{} + 1h;
 
-  Bench() {
+  Bench() { ask(kJoiner); }
+  void ask(Incarnation replica) {
     SpawnStage order;
     order.stage = kStage;
-    order.replica = kJoiner;
+    order.replica = replica;
     order.donor = kMember;
     desk.ask(order, ProcessIncarnation{4}, now);
   }
@@ -126,12 +127,12 @@ TEST(JoinDesk, AStateThatComesIsWaitedForHoweverLongItTakes) {
   Bench bench;
   for (std::uint64_t bytes = 1; bytes <= 100; ++bytes) {
     bench.now += JoinDesk::kSilenceMax - 1s;
-    bench.desk.arriving(kJoiner, bytes, bench.now);
+    bench.desk.arriving(kJoiner, bytes, 100, bench.now);
     EXPECT_EQ(bench.decide(7), std::nullopt);
   }
-  bench.desk.arriving(Incarnation{77}, 1, bench.now);
+  bench.desk.arriving(Incarnation{77}, 1, 100, bench.now);
   bench.now += JoinDesk::kSilenceMax;
-  bench.desk.arriving(Incarnation{77}, 2, bench.now);
+  bench.desk.arriving(Incarnation{77}, 2, 100, bench.now);
   EXPECT_EQ(bench.decide(7), JoinOutcome::kGiveUp) << "the control: another's progress is not its own";
 }
 
@@ -140,10 +141,85 @@ TEST(JoinDesk, AStateThatBeginsAgainAndAgainIsGivenUp) {
   int starts = 0;
   while (bench.decide(7) != JoinOutcome::kGiveUp) {
     bench.now += JoinDesk::kSilenceMax / 2;
-    bench.desk.arriving(kJoiner, ++starts % 2 == 0 ? 1 : 100, bench.now);
+    bench.desk.arriving(kJoiner, ++starts % 2 == 0 ? 1 : 100, 100, bench.now);
     ASSERT_LT(starts, 100);
   }
   EXPECT_GT(starts, ProgressWatch::kRestartsMax);
+}
+
+// A state of 100 MB at 50 Mbit/s while a step takes a second: its sum, at least a third of it, would take five.
+struct SlowJoiner : Bench {
+  std::uint64_t committed = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t bytes_total = 100'000'000;
+  std::uint64_t bytes_per_s = 6'250'000;
+  std::vector<JoinDecision> decisions;
+
+  explicit SlowJoiner(bool follows_sums = true) {
+    if (follows_sums) return;
+    desk = JoinDesk(false);
+    ask(kJoiner);
+  }
+  // The state comes while steps of that length are committed; then the joiner says which version it is.
+  void copy(Duration step) {
+    const std::uint64_t copied = committed;
+    Instant next = now + step;
+    while (bytes < bytes_total && decisions.empty()) {
+      now += 250ms;
+      if (now >= next) ++committed, next += step;
+      bytes = std::min(bytes + bytes_per_s / 4, bytes_total);
+      desk.arriving(kJoiner, bytes, bytes_total, now);
+      decisions = desk.decide(committed, now);
+    }
+    if (!decisions.empty()) return;
+    joiner(copied);
+    decisions = desk.decide(committed, now);
+  }
+};
+
+TEST(JoinDesk, OneWhoseLinkCannotBringTheSumsOfStepsIsGivenUpAtOnceAndSaysWhy) {  // P-27a
+  SlowJoiner bench;
+  const Instant began = bench.now;
+  bench.copy(1s);
+  ASSERT_EQ(bench.decisions.size(), 1U);
+  EXPECT_EQ(bench.decisions[0].outcome, JoinOutcome::kGiveUp);
+  EXPECT_NE(bench.decisions[0].reason.find("6.2 MB/s"), std::string::npos) << bench.decisions[0].reason;
+  EXPECT_NE(bench.decisions[0].reason.find("cannot follow"), std::string::npos) << bench.decisions[0].reason;
+  EXPECT_LE(bench.now - began, CopyPace::kLeast + 1s) << "long before all of the state is there";
+  EXPECT_FALSE(bench.desk.holds_commit(bench.now)) << "nobody waits for it";
+  EXPECT_EQ(bench.desk.given_up().at(ProcessIncarnation{4}), bench.decisions[0].reason);
+  bench.ask(Incarnation{10});
+  EXPECT_TRUE(bench.desk.given_up().empty()) << "it is tried again";
+}
+
+TEST(JoinDesk, OneThatCanFollowIsHeldFor) {
+  SlowJoiner long_steps;
+  long_steps.copy(3s);
+  EXPECT_EQ(long_steps.decisions.at(0).outcome, JoinOutcome::kHold) << "five seconds are less than two steps";
+  SlowJoiner small_state;
+  small_state.bytes_total = 10'000'000;
+  small_state.copy(1s);
+  EXPECT_EQ(small_state.decisions.at(0).outcome, JoinOutcome::kHold) << "a state that comes soon says nothing";
+  SlowJoiner with_rounds(false);
+  with_rounds.copy(1s);
+  EXPECT_EQ(with_rounds.decisions.at(0).outcome, JoinOutcome::kHold) << "no sums are followed";
+}
+
+// A commit that is held, for whomever, says nothing of how long a step takes; nor does a gap in what was seen.
+TEST(StepPace, LeavesOutHeldStepsAndGaps) {
+  StepPace pace;
+  Instant now = Instant{} + 1h;
+  pace.look(3, false, now);
+  EXPECT_FALSE(pace.mean());
+  pace.look(4, false, now += 2s);
+  EXPECT_EQ(pace.mean(), Duration(2s));
+  pace.look(4, true, now += 1s);
+  pace.look(5, false, now += 60s);
+  EXPECT_EQ(pace.mean(), Duration(2s));
+  pace.look(9, false, now += 60s);
+  EXPECT_EQ(pace.mean(), Duration(2s));
+  pace.look(10, false, now += 6s);
+  EXPECT_EQ(pace.mean(), Duration(3s)) << "the newest counts a quarter";
 }
 
 TEST(JoinDesk, WhoEndsHoldsNothing) {

@@ -1,0 +1,79 @@
+// Judges from how fast its state comes whether a joiner can follow the steps: after the state it needs the sum of every
+// step (P-26a), and one whose link brings sums more slowly than steps are committed never comes to the newest version.
+//
+// A sum is at least a third of a state (weights and two moments of AdamW; the share is larger with other optimisers and
+// in exact mode), so what is stated is a least time. It is compared with two steps, because other sums may share the
+// donor's link meanwhile. A state that was on its way for less than kLeast says nothing. Pure: time comes in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
+
+namespace shoal {
+
+// How long a step takes: steps that were held for a joiner are left out.
+class StepPace {
+ public:
+  // So many steps are committed by now.
+  void look(std::uint64_t committed_steps, bool is_held, Instant now) {
+    is_held_ = is_held_ || is_held;
+    if (committed_steps_ == committed_steps) return;
+    const bool is_whole = committed_steps_ && *committed_steps_ + 1 == committed_steps && since_ && !is_held_;
+    if (is_whole) mean_ = mean_ ? (3 * *mean_ + (now - *since_)) / 4 : now - *since_;
+    committed_steps_ = committed_steps;
+    since_ = now;
+    is_held_ = false;
+  }
+  // The newest steps count most; none: no whole step was seen.
+  [[nodiscard]] std::optional<Duration> mean() const { return mean_; }
+
+ private:
+  std::optional<std::uint64_t> committed_steps_;
+  std::optional<Instant> since_;
+  bool is_held_ = false;
+  std::optional<Duration> mean_;
+};
+
+// How fast the newest copy of a state comes.
+class CopyPace {
+ public:
+  static constexpr Duration kLeast = std::chrono::seconds(5);
+  static constexpr int kSumsOfState = 3;
+  static constexpr int kStepsOfSum = 2;
+
+  // So many bytes of all are there; fewer than before: it has begun again.
+  void arriving(std::uint64_t bytes, std::uint64_t bytes_total, Instant now) {
+    if (!first_ || bytes < newest_.bytes) first_ = Point{bytes, now};
+    newest_ = {bytes, now};
+    bytes_total_ = bytes_total;
+  }
+  // Says why it cannot follow steps of that length; empty: it can, or too little is known.
+  [[nodiscard]] std::string why_too_slow(Duration step) const {
+    if (!first_ || newest_.at - first_->at < kLeast || newest_.bytes <= first_->bytes) return {};
+    const double seconds = milliseconds(newest_.at - first_->at) / 1000;
+    const double per_second = static_cast<double>(newest_.bytes - first_->bytes) / seconds;
+    const double sum_bytes = static_cast<double>(bytes_total_) / kSumsOfState;
+    const double sum_seconds = sum_bytes / per_second;
+    const double step_seconds = milliseconds(step) / 1000;
+    if (sum_seconds <= kStepsOfSum * step_seconds) return {};
+    return compose("its link brings ", number_text(per_second / 1e6, 1), " MB/s: the sum of a step (at least ",
+                   number_text(sum_bytes / 1e6, 1), " MB) takes ", number_text(sum_seconds, 1), " s, and a step ",
+                   number_text(step_seconds, 1), " s; it cannot follow");
+  }
+
+ private:
+  struct Point {
+    std::uint64_t bytes = 0;
+    Instant at{};
+  };
+  std::optional<Point> first_;
+  Point newest_{};
+  std::uint64_t bytes_total_ = 0;
+};
+
+}  // namespace shoal
