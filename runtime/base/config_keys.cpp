@@ -258,7 +258,8 @@ void add_pipeline(std::vector<ConfigKey>& keys) {
   pipeline.choose("schedule", FIELD(pipeline.schedule), {"1f1b", "afab"}, kChange,
                   "order of forwards and backwards: backwards first, or all forwards before all backwards");
   pipeline.add("credits", FIELD(pipeline.credits), "microbatches", kChange,
-               "microbatches in flight per replica; 0: by schedule");
+               "microbatches in flight per replica; 0: by schedule, and up to twice as many where links are slow or "
+               "replicas few");
   pipeline.add("recompute", FIELD(pipeline.recompute), "", kChange,
                "keep a microbatch's input instead of its graph and compute the forward again");
   pipeline.choose("activations", FIELD(pipeline.activations), {"fp32", "bf16", "int8"}, kStay,

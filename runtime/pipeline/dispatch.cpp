@@ -27,6 +27,7 @@ DataLoaderCore::DataLoaderCore(DataLoaderConfig config, const SampleSource& sour
     : config_(config),
       source_(&source),
       planner_(make_path_planner(config.routing, config.seed)),
+      credits_(config.credits, std::max(config.credits, config.credits_most)),
       data_(config.read_again) {
   CHECK(config.stages > 0 && config.microbatches > 0 && config.credits > 0, "a run has stages, microbatches, credits");
 }
@@ -165,17 +166,22 @@ std::vector<Letter> DataLoaderCore::tick(Instant now) {
   return out;
 }
 
-void DataLoaderCore::CreditBook::take(const std::vector<Incarnation>& path, std::uint32_t credits) {
+void DataLoaderCore::CreditBook::take(const std::vector<Incarnation>& path) {
   ++microbatches;
-  for (const Incarnation hop : path) {
-    if (++in_flight[hop] >= credits) without_credit.insert(hop);
+  for (std::size_t stage = 0; stage < path.size(); ++stage) {
+    if (++in_flight[path[stage]] >= credits[stage]) without_credit.insert(path[stage]);
   }
 }
 
 DataLoaderCore::CreditBook DataLoaderCore::credits_now() const {
   CreditBook credits;
+  const Members members = members_of(view_, config_.stages);
+  const std::size_t most = std::ranges::max(members, {}, &std::vector<Incarnation>::size).size();
+  for (const auto& replicas : members) {
+    credits.credits.push_back(credits_of_stage(credits_.now(), credits_.most(), replicas.size(), most));
+  }
   for (const Item& item : work_->items) {
-    if (item.progress == Progress::kInFlight) credits.take(item.path, config_.credits);
+    if (item.progress == Progress::kInFlight) credits.take(item.path);
   }
   return credits;
 }
@@ -203,7 +209,7 @@ std::vector<Letter> DataLoaderCore::dispatch(Instant now) {
     if (item.progress != Progress::kWaiting || !plan(item, microbatch, members, credits, now)) continue;
     append(out, send(item, microbatch, now));
     if (item.progress != Progress::kInFlight) break;
-    credits.take(item.path, config_.credits);
+    credits.take(item.path);
   }
   return out;
 }
@@ -296,7 +302,10 @@ std::vector<Letter> DataLoaderCore::answered(const Backward& backward, Instant n
 // A planned hop that is not in the trail was replaced on the way: whoever did so could not reach it. Not so one that
 // has answered others since: it was frozen then, or the router still had an earlier path of this microbatch.
 void DataLoaderCore::learn(const Item& item, const Backward& backward, Instant now) {
-  if (backward.purpose == Purpose::kTrain) planner_->learn(backward.trail);
+  if (backward.purpose == Purpose::kTrain) {
+    planner_->learn(backward.trail);
+    if (item.repeats == 0) credits_.answered(milliseconds(now - item.sent), backward.trail);
+  }
   if (backward.trail.empty()) return;
   for (const Hop& hop : backward.trail) visited_[hop.replica] = now;
   std::erase_if(visited_, [this](const auto& visited) { return !view_.contains(visited.first); });

@@ -9,11 +9,12 @@
 // AllAnswered and Missing are hints; manifests are the proof. What is quarantined is not sent, and not waited for: the
 // step is the sum over the others, its mean that sum divided by the tokens of the others.
 //
-// Bounded (S-6): at most `credits` microbatches in flight per replica, of each stage: who is slow holds no more, slows
-// those that wait for it, and leaves the credits of all others to them. (Whoever takes over from a removed replica has
-// what that one had, too.) One work list (a step or an evaluation) at a time. No training microbatch leaves while an
-// evaluation is unanswered and not given up (P-6a). Pure: time comes in, letters go out; the router keeps, repeats and
-// re-routes what was sent (request_table.h).
+// Bounded (S-6): at most `credits` microbatches in flight per replica, of each stage, and up to `credits_most` where
+// links take long or another stage has more replicas (schedule.h): who is slow holds no more, slows those that wait for
+// it, and leaves the credits of all others to them. (Whoever takes over from a removed replica has what that one had,
+// too.) One work list (a step or an evaluation) at a time. No training microbatch leaves while an evaluation is
+// unanswered and not given up (P-6a). Pure: time comes in, letters go out; the router keeps, repeats and re-routes what
+// was sent (request_table.h).
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,7 @@
 #include "runtime/journal/view.h"
 #include "runtime/pipeline/data_wait.h"
 #include "runtime/pipeline/path_planner.h"
+#include "runtime/pipeline/schedule.h"
 
 namespace shoal {
 
@@ -59,6 +61,7 @@ struct DataLoaderConfig {
   std::uint32_t stages = 1;
   std::uint32_t microbatches = 1;  // per step
   std::uint32_t credits = 1;       // schedule.h
+  std::uint32_t credits_most = 0;  // schedule.h; below `credits`: as many as those
   Routing routing = Routing::kIwrr;
   std::uint64_t seed = 1;
   std::uint64_t target_steps = 1;    // plan no step at or beyond it; the last evaluation follows its commit
@@ -95,6 +98,7 @@ class DataLoaderCore {
 
   // Why it sends or does not: for `shoal ps`.
   [[nodiscard]] const char* state() const;
+  [[nodiscard]] std::uint32_t credits() const { return credits_.now(); }
   [[nodiscard]] std::uint64_t evaluations_given_up() const { return evaluations_given_up_; }
 
  private:
@@ -115,7 +119,8 @@ class DataLoaderCore {
     std::map<Incarnation, std::uint32_t> in_flight{};
     std::set<Incarnation> without_credit{};
     std::size_t microbatches = 0;
-    void take(const std::vector<Incarnation>& path, std::uint32_t credits);
+    std::vector<std::uint32_t> credits{};  // of a replica, by stage
+    void take(const std::vector<Incarnation>& path);
   };
   // The microbatches of one step or of one evaluation.
   struct Work {
@@ -162,6 +167,7 @@ class DataLoaderCore {
   DataLoaderConfig config_;
   const SampleSource* source_;
   std::unique_ptr<PathPlanner> planner_;
+  LinkCredits credits_;
   View view_;
   Phase phase_ = Phase::kFollowing;
   Instant holders_due_;

@@ -2,14 +2,18 @@
 // replica is all that tells them apart for whoever sends.
 //
 // afab: every microbatch of the step at once. 1f1b: one per stage and one on the wire, so that a replica always has the
-// next one to begin with while an answer comes back.
+// next one to begin with while an answer comes back; and up to twice as many where links take long, because a
+// microbatch on its way holds its credits while nobody computes it, or where a stage has fewer replicas than others.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "messages/ids.h"
+#include "messages/pipeline.h"
 #include "runtime/base/config.h"
 
 namespace shoal {
@@ -21,6 +25,62 @@ namespace shoal {
   int credits = config.pipeline.credits;
   if (credits <= 0) credits = config.pipeline.schedule == Schedule::k1f1b ? config.pipeline.stages + 1 : microbatches;
   return static_cast<std::uint32_t>(std::clamp(credits, 1, std::max(microbatches, 1)));
+}
+
+// The most that links make of them; what pipeline.credits says stays.
+[[nodiscard]] inline std::uint32_t credits_at_most(const Config& config) {
+  const std::uint32_t credits = credits_per_first_replica(config);
+  if (config.pipeline.credits > 0) return credits;
+  return std::clamp(2 * credits, credits, static_cast<std::uint32_t>(std::max(microbatches_per_step(config), 1)));
+}
+
+// Credits by what the answers say of links: the time of a microbatch's round that no replica's queue or computing took,
+// as a share of the longest computing on its path, is the number of microbatches that were on links meanwhile. One more
+// than those are given, because answers do not come evenly. Links that take a small part of it are what the schedule's
+// own credit for the wire is for. Moving averages; the time comes in.
+class LinkCredits {
+ public:
+  LinkCredits(std::uint32_t by_schedule, std::uint32_t most) : by_schedule_(by_schedule), most_(most) {}
+
+  void answered(double round_ms, const std::vector<Hop>& trail) {
+    double compute_ms = 0;
+    for (const Hop& hop : trail) {
+      round_ms -= static_cast<double>(hop.queue_ms) + static_cast<double>(hop.compute_ms);
+      compute_ms = std::max(compute_ms, static_cast<double>(hop.compute_ms));
+    }
+    if (!std::isfinite(round_ms) || !(compute_ms > 0)) return;
+    const bool is_first = compute_ms_ == 0;
+    const auto average = [&](double known, double newest) {
+      return is_first ? newest : (1 - kNewestWeight) * known + kNewestWeight * newest;
+    };
+    links_ms_ = average(links_ms_, std::max(round_ms, 0.0));
+    compute_ms_ = average(compute_ms_, compute_ms);
+  }
+
+  [[nodiscard]] std::uint32_t most() const { return most_; }
+  [[nodiscard]] std::uint32_t now() const {
+    if (links_ms_ < kLeastLinksMs || links_ms_ < kLeastShare * compute_ms_) return by_schedule_;
+    const double on_links = std::ceil(links_ms_ / compute_ms_);
+    return on_links >= most_ ? most_ : std::min(by_schedule_ + static_cast<std::uint32_t>(on_links) + 1, most_);
+  }
+
+ private:
+  static constexpr double kNewestWeight = 0.2;
+  static constexpr double kLeastLinksMs = 20;  // a busy machine takes as long to hand a letter over
+  static constexpr double kLeastShare = 0.25;  // of a microbatch's computing
+
+  std::uint32_t by_schedule_;
+  std::uint32_t most_;
+  double links_ms_ = 0;  // of one round, there and back
+  double compute_ms_ = 0;
+};
+
+// A stage with fewer replicas than another one holds as much in flight as that one with `credits` each, up to `most`:
+// else one fast replica would keep several slow ones of the next stage waiting for its credits.
+[[nodiscard]] inline std::uint32_t credits_of_stage(std::uint32_t credits, std::uint32_t most, std::size_t replicas,
+                                                    std::size_t replicas_most) {
+  const std::size_t as_many = (credits * replicas_most + replicas - 1) / std::max<std::size_t>(replicas, 1);
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(as_many, credits, std::max(most, credits)));
 }
 
 // At the end of a step the stages before wait for their last answers: those go out before the weights' gradients are

@@ -32,7 +32,7 @@ CommandSpec plan() {
       "a speed there are no times. Machines are given to stages as is best for the whole; a run itself starts with "
       "the\nsame number in every stage. If a stage does not fit into --memory, settings with which all fit are named.\n"
       "--json prints {\"stages\":[{\"layers\":[..],\"parameters\":N,\"replicas\":N,\"bytes\":{..,\"total\":N},\n"
-      "\"credits\":{\"microbatches\":N,\"input_bytes\":N,\"total_bytes\":N},\"fits\":true}],\n"
+      "\"credits\":{\"microbatches\":N,\"at_most\":N,\"input_bytes\":N,\"total_bytes\":N},\"fits\":true}],\n"
       "\"tokens_per_s\":X,\"link_bytes_per_step\":{\"activation\":N,\"gradient\":N,\"reduce\":N,..},\n"
       "\"would_fit\":[..],\"one_more\":[..],\"better_cut\":{\"layers\":[..],\"tokens_per_s\":X},\n"
       "\"price_per_billion_tokens\":X}, null where nothing is known, or no other cut is faster.\n"

@@ -44,6 +44,7 @@ DataLoaderSettings loader_settings(const OpenedRun& run, const SupervisorConfig&
   settings.core.stages = supervisor.stages;
   settings.core.microbatches = static_cast<std::uint32_t>(microbatches_per_step(config));
   settings.core.credits = credits_per_first_replica(config);
+  settings.core.credits_most = credits_at_most(config);
   settings.core.routing = config.pipeline.routing;
   settings.core.seed = config.run.seed;
   settings.core.target_steps = supervisor.steps_target;

@@ -99,10 +99,11 @@ CreditNeed credit_need(const Config& config, const std::vector<CutStage>& stages
                        std::size_t replicas) {
   CreditNeed out;
   out.microbatches = credits_per_first_replica(config);
-  out.input_bytes = out.microbatches * input_bytes(config, stage);
+  out.at_most = credits_at_most(config);
+  out.input_bytes = out.at_most * input_bytes(config, stage);
   const std::uint64_t later = accumulations_that_may_wait(config.pipeline, StageId{static_cast<std::uint32_t>(stage)});
   const bool is_last = stage + 1 == stages.size();  // it computes a microbatch's forward and backward at once
-  const std::uint64_t held = (is_last ? 1 : out.microbatches) + std::max<std::uint64_t>(later, is_last ? 0 : 1);
+  const std::uint64_t held = (is_last ? 1 : out.at_most) + std::max<std::uint64_t>(later, is_last ? 0 : 1);
   MemoryNeed need = memory_need(config, stages, stage, replicas);
   need.activations = held_activations(config, stages[stage], held) + out.input_bytes;
   need.allocator = std::max(computing_bytes(need), need.reduction) / kAllocatorDivisor;

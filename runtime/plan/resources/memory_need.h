@@ -49,6 +49,7 @@ struct MemoryItem {
 // it: the data loader gives no more of them to it (P-14).
 struct CreditNeed {
   std::uint64_t microbatches = 0;
+  std::uint64_t at_most = 0;      // microbatches, as where links take long (schedule.h); the bytes are of so many
   std::uint64_t input_bytes = 0;  // of all of them, from the stage before; stage 0: tokens, from the data loader
   std::uint64_t total_bytes = 0;  // of the replica, all of them held at once, as where a later stage is slow
 };

@@ -78,7 +78,9 @@ std::string table_text(const RunPlan& plan) {
   text += row("at most", stages, [](const PlannedStage& stage) { return size_words(total_bytes(stage.memory)); });
   text += "  a step computes (gradients, activations, letters) or reduces, never both\n";
   text += row("credits", stages, [](const PlannedStage& stage) { return compose(stage.credits.microbatches); }) +
-          "  microbatches in flight at each replica, never more\n";
+          "  microbatches in flight at each replica\n";
+  text += row("at most", stages, [](const PlannedStage& stage) { return compose(stage.credits.at_most); }) +
+          "  of them, where links take long or a stage has fewer replicas\n";
   text += row("inputs", stages, [](const PlannedStage& stage) { return size_words(stage.credits.input_bytes); }) +
           "  of those, from the stage before\n";
   text += row("slow behind", stages, [](const PlannedStage& stage) { return size_words(stage.credits.total_bytes); }) +
@@ -158,6 +160,7 @@ Json stage_json(const PlannedStage& stage) {
   for (const MemoryItem& item : memory_items()) json["bytes"][std::string(item.name)] = stage.memory.*item.bytes;
   json["bytes"]["total"] = total_bytes(stage.memory);
   json["credits"] = {{"microbatches", stage.credits.microbatches},
+                     {"at_most", stage.credits.at_most},
                      {"input_bytes", stage.credits.input_bytes},
                      {"total_bytes", stage.credits.total_bytes}};
   json["fits"] = stage.fits;

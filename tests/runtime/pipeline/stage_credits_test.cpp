@@ -30,6 +30,8 @@ constexpr Duration kLookedAt = 4s;
 struct Pipeline {
   std::vector<Duration> first;   // time of a microbatch at each replica of stage 0
   std::vector<Duration> second;  // and of stage 1
+  Duration link{};               // each way of each hop
+  std::uint32_t credits_most = 0;
 
   struct Outcome {
     std::map<Incarnation, std::uint64_t> answered;   // by replica of stage 1
@@ -47,6 +49,7 @@ struct Pipeline {
     config.stages = 2;
     config.microbatches = kMicrobatches;
     config.credits = kCredits;
+    config.credits_most = credits_most;
     config.routing = routing;
     DataLoaderCore loader(config, text);
     Instant now = Instant{} + 1h;
@@ -64,16 +67,24 @@ struct Pipeline {
     Outcome outcome;
     std::map<Incarnation, Instant> free_at;
     std::map<Incarnation, std::uint64_t> held;
+    std::map<MicrobatchId, std::vector<Hop>> trails;
     std::multimap<Instant, Forward> ends;
     const auto take = [&](const std::vector<Letter>& letters) {
       for (const Letter& letter : letters) {
         const auto* forward = std::get_if<Forward>(&letter.body);
         if (forward == nullptr) continue;
         Instant at = now;
+        auto& trail = trails[forward->cause.microbatch];
+        trail.clear();
         for (const Incarnation hop : forward->path) {
-          at = std::max(at, free_at[hop]) + takes.at(hop);
+          using Milliseconds = std::chrono::duration<float, std::milli>;
+          const Instant begins = std::max(at + link, free_at[hop]);
+          trail.insert(trail.begin(),
+                       Hop{hop, Milliseconds(begins - at - link).count(), Milliseconds(takes.at(hop)).count(), 0});
+          at = begins + takes.at(hop);
           free_at[hop] = at;
         }
+        at += link * static_cast<int>(forward->path.size());
         const Incarnation last = forward->path.back();
         outcome.most_held[last] = std::max(outcome.most_held[last], ++held[last]);
         ends.emplace(at, *forward);
@@ -91,10 +102,7 @@ struct Pipeline {
       backward.cause = forward.cause;
       backward.purpose = forward.purpose;
       backward.token_count = 1;
-      for (const Incarnation hop : forward.path) {
-        const auto compute_ms = std::chrono::duration<float, std::milli>(takes.at(hop)).count();
-        backward.trail.insert(backward.trail.begin(), Hop{hop, 0, compute_ms, 0});
-      }
+      backward.trail = trails.at(forward.cause.microbatch);
       take(loader.answered(backward, now));
     }
     return outcome;
@@ -119,6 +127,20 @@ TEST_P(CreditsOfEveryStage, ASlowConsumerHoldsItsCreditsAndSlowsNobodyElse) {
 TEST_P(CreditsOfEveryStage, EqualReplicasAreAllBusy) {
   const auto equal = Pipeline{{5ms, 5ms, 5ms, 5ms}, {20ms, 20ms, 20ms, 20ms}}.run(GetParam());
   for (const auto& [replica, answered] : equal.answered) EXPECT_GE(answered, 0.95 * (kLookedAt / 20ms)) << replica;
+}
+
+// Links that take long bring more credits; what a replica's own queue takes does not.
+TEST(CreditsOfLinks, HideThemFromReplicas) {
+  const Pipeline near{{20ms, 20ms}, {20ms, 20ms}, 0ms, 2 * kCredits};
+  const Pipeline far{{20ms, 20ms}, {20ms, 20ms}, 15ms, 2 * kCredits};
+  const Pipeline without{{20ms, 20ms}, {20ms, 20ms}, 15ms, kCredits};
+  const auto held = [](const Pipeline::Outcome& outcome) {
+    return std::max(outcome.most_held.at(Incarnation{101}), outcome.most_held.at(Incarnation{102}));
+  };
+  EXPECT_EQ(held(near.run(Routing::kIwrr)), kCredits);
+  EXPECT_EQ(held(far.run(Routing::kIwrr)), 2 * kCredits);
+  EXPECT_EQ(held(without.run(Routing::kIwrr)), kCredits);
+  EXPECT_GT(far.run(Routing::kIwrr).all_but({}), without.run(Routing::kIwrr).all_but({}));
 }
 
 std::string name_of(const ::testing::TestParamInfo<Routing>& tested) {

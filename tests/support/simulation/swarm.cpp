@@ -309,6 +309,7 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
     loader.core.stages = shape_.stages;
     loader.core.microbatches = shape_.microbatches;
     loader.core.credits = credits_per_first_replica(config_);
+    loader.core.credits_most = credits_at_most(config_);
     loader.core.routing = shape_.routing;
     loader.core.seed = seed_;
     loader.core.target_steps = shape_.steps;

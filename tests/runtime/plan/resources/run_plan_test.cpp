@@ -94,11 +94,13 @@ TEST(RunPlan, StatesWhatCreditsLetAReplicaHold) {
   for (std::size_t stage = 0; stage < 4; ++stage) {
     const PlannedStage& one = plan.stages[stage];
     EXPECT_EQ(one.credits.microbatches, 5U) << "one for each stage, and one on the wire";
-    EXPECT_EQ(one.credits.input_bytes, 5 * (stage == 0 ? 4U * 128 * 8 : border));
+    EXPECT_EQ(one.credits.at_most, 8U) << "twice as many where links take long, but no more than a step has";
+    EXPECT_EQ(one.credits.input_bytes, 8 * (stage == 0 ? 4U * 128 * 8 : border));
     EXPECT_GE(one.credits.total_bytes, total_bytes(one.memory));
   }
   config.pipeline.credits = 2;
   const auto fewer = planned(order_of(config));
+  EXPECT_EQ(fewer.stages[2].credits.at_most, 2U) << "what is set stays";
   EXPECT_EQ(fewer.stages[2].credits.input_bytes, 2 * border);
   EXPECT_LT(fewer.stages[2].credits.total_bytes, plan.stages[2].credits.total_bytes);
   EXPECT_EQ(nlohmann::json::parse(json_of(fewer))["stages"][2]["credits"]["input_bytes"], 2 * border);
