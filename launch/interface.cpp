@@ -101,7 +101,8 @@ CommandSpec node() {
        {"--token", kValue, "T", "the join token that the spawner printed; @FILE reads it from a file"},
        {"--certs", kValue, "DIR", "this node's certificate, in place of a token; with one: where it is to stay"},
        {"--device", kRepeated, "D",
-        "cpu, cuda:N, cuda (every GPU), or paced:MS (MS per microbatch); one worker each (default: cpu)"},
+        "cpu, cuda:N, cuda (every GPU), or paced:MS (MS per microbatch; MS@S:MS changes after S s); one each (default: "
+        "cpu)"},
        {"--name", kValue, "NAME", "its name in the run (default: its certificate's, else host name and process id)"},
        {"--threads", kValue, "N", "compute threads per stage (default: the run's)"},
        {"--memory", kValue, "B", "memory that it gives, as in 24G or 16Gi (default: what is available)"},

@@ -51,11 +51,10 @@ std::unique_ptr<StageExecutor> encoding(std::unique_ptr<StageExecutor> device, c
   return std::make_unique<EncodingStageExecutor>(std::move(device), config.pipeline.activations, shape);
 }
 
-std::unique_ptr<StageExecutor> paced(std::unique_ptr<StageExecutor> device, double pace_ms) {
-  const auto pace = std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(pace_ms));
+std::unique_ptr<StageExecutor> paced(std::unique_ptr<StageExecutor> device, const DeviceName& pace) {
   static const auto shared =
-      std::make_shared<PacedDevice>(std::make_shared<SteadyClock>());  // a process has one device
-  return std::make_unique<PacedStageExecutor>(std::move(device), pace, shared,
+      std::make_shared<PacedDevice>(std::make_shared<SteadyClock>(), pace);  // a process has one device
+  return std::make_unique<PacedStageExecutor>(std::move(device), shared,
                                               [](Instant end) { std::this_thread::sleep_until(end); });
 }
 
@@ -87,7 +86,7 @@ Result<std::unique_ptr<StageExecutor>> make_stage_executor(const ExecutorConfig&
     executor = std::make_unique<CpuStageExecutor>(config.config, (*plans)[config.stage.value]);
   }
   if (is_encoded) executor = encoding(std::move(executor), config.config);  // part of the work that a pace is about
-  if (device->kind == DeviceKind::kPaced) executor = paced(std::move(executor), device->pace_ms);
+  if (device->kind == DeviceKind::kPaced) executor = paced(std::move(executor), *device);
   return executor;
 }
 

@@ -5,15 +5,29 @@
 
 namespace shoal {
 
-PacedStageExecutor::PacedStageExecutor(std::unique_ptr<StageExecutor> device, Duration pace,
-                                       std::shared_ptr<PacedDevice> shared, WaitUntil wait_until)
-    : ForwardingStageExecutor(std::move(device)),
-      pace_(pace),
-      shared_(std::move(shared)),
-      wait_until_(std::move(wait_until)) {}
+Duration PacedDevice::pace_at(Instant instant) const {
+  using Milliseconds = std::chrono::duration<double, std::milli>;
+  const double age_s = std::chrono::duration<double>(instant - made_at_).count();
+  double pace_ms = pace_.pace_ms;
+  for (const PaceChange& change : pace_.pace_changes) {
+    if (age_s >= change.from_s) pace_ms = change.pace_ms;
+  }
+  return std::chrono::duration_cast<Duration>(Milliseconds(pace_ms));
+}
+
+Instant PacedDevice::reserve(int paces) {
+  const std::lock_guard lock(mutex_);
+  const Instant begins = std::max(clock_->now(), busy_until_);
+  busy_until_ = begins + paces * pace_at(begins);
+  return busy_until_;
+}
+
+PacedStageExecutor::PacedStageExecutor(std::unique_ptr<StageExecutor> device, std::shared_ptr<PacedDevice> shared,
+                                       WaitUntil wait_until)
+    : ForwardingStageExecutor(std::move(device)), shared_(std::move(shared)), wait_until_(std::move(wait_until)) {}
 
 TensorBlob PacedStageExecutor::forward(const MicrobatchWork& work) {
-  const Instant end = shared_->reserve(pace_);
+  const Instant end = shared_->reserve(1);
   TensorBlob activation = device_->forward(work);
   wait_until_(end);
   return activation;
@@ -28,14 +42,14 @@ int PacedStageExecutor::halves(MicrobatchId microbatch, WeightGradients when) {
 
 BackwardResult PacedStageExecutor::backward(MicrobatchId microbatch, const TensorBlob& output_gradient,
                                             WeightGradients when) {
-  const Instant end = shared_->reserve(halves(microbatch, when) * pace_);
+  const Instant end = shared_->reserve(halves(microbatch, when));
   BackwardResult result = device_->backward(microbatch, output_gradient, when);
   wait_until_(end);
   return result;
 }
 
 BackwardResult PacedStageExecutor::forward_backward(const MicrobatchWork& work, WeightGradients when) {
-  const Instant end = shared_->reserve((1 + halves(work.microbatch, when)) * pace_);
+  const Instant end = shared_->reserve(1 + halves(work.microbatch, when));
   BackwardResult result = device_->forward_backward(work, when);
   wait_until_(end);
   return result;
@@ -43,7 +57,7 @@ BackwardResult PacedStageExecutor::forward_backward(const MicrobatchWork& work, 
 
 AccumulateResult PacedStageExecutor::accumulate(MicrobatchId microbatch) {
   if (left_.erase(microbatch) == 0) return device_->accumulate(microbatch);
-  const Instant end = shared_->reserve(pace_);
+  const Instant end = shared_->reserve(1);
   AccumulateResult result = device_->accumulate(microbatch);
   wait_until_(end);
   return result;
@@ -60,7 +74,7 @@ void PacedStageExecutor::skip() {
 }
 
 EvaluateResult PacedStageExecutor::evaluate(const MicrobatchWork& work) {
-  const Instant end = shared_->reserve(pace_);
+  const Instant end = shared_->reserve(1);
   EvaluateResult result = device_->evaluate(work);
   wait_until_(end);
   return result;

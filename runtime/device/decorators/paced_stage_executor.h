@@ -2,7 +2,8 @@
 //
 // Torch-free. Pace P: forward and evaluate P, backward 2 P, forward_backward 3 P, counted from the call's start, or
 // from when the device is done with what another stage on it was given before; P of a backward is the weights'
-// gradients, which accumulate() waits for when they are left for later.
+// gradients, which accumulate() waits for when they are left for later. The pace may change with the device's age; a
+// call has that of its begin.
 #pragma once
 
 #include <algorithm>
@@ -14,22 +15,25 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/device/decorators/forwarding_stage_executor.h"
+#include "runtime/executor/device_name.h"
 
 namespace shoal {
 
 // The device of a process, shared by its stages, each of which computes on a thread of its own: one thing at a time.
 class PacedDevice {
  public:
-  explicit PacedDevice(std::shared_ptr<const Clock> clock) : clock_(std::move(clock)) {}
-  // Returns when it is done with what takes so long, and begins now at the earliest.
-  [[nodiscard]] Instant reserve(Duration time) {
-    const std::lock_guard lock(mutex_);
-    busy_until_ = std::max(clock_->now(), busy_until_) + time;
-    return busy_until_;
-  }
+  // pace: of a kPaced device; it is of age 0 now.
+  PacedDevice(std::shared_ptr<const Clock> clock, DeviceName pace)
+      : clock_(std::move(clock)), pace_(std::move(pace)), made_at_(clock_->now()) {}
+  // Returns when it is done with so many times its pace, and begins now at the earliest.
+  [[nodiscard]] Instant reserve(int paces);
 
  private:
+  [[nodiscard]] Duration pace_at(Instant instant) const;
+
   std::shared_ptr<const Clock> clock_;
+  DeviceName pace_;
+  Instant made_at_;
   std::mutex mutex_;
   Instant busy_until_{};
 };
@@ -39,8 +43,7 @@ class PacedStageExecutor final : public ForwardingStageExecutor {
   // Returns when it is that time, or later.
   using WaitUntil = std::function<void(Instant)>;
 
-  PacedStageExecutor(std::unique_ptr<StageExecutor> device, Duration pace, std::shared_ptr<PacedDevice> shared,
-                     WaitUntil wait_until);
+  PacedStageExecutor(std::unique_ptr<StageExecutor> device, std::shared_ptr<PacedDevice> shared, WaitUntil wait_until);
 
   [[nodiscard]] TensorBlob forward(const MicrobatchWork& work) override;
   [[nodiscard]] BackwardResult backward(MicrobatchId microbatch, const TensorBlob& output_gradient,
@@ -55,7 +58,6 @@ class PacedStageExecutor final : public ForwardingStageExecutor {
   [[nodiscard]] int halves(MicrobatchId microbatch, WeightGradients when);
 
   std::set<MicrobatchId> left_;  // microbatches whose weights' gradients are not computed yet
-  Duration pace_;
   std::shared_ptr<PacedDevice> shared_;
   WaitUntil wait_until_;
 };

@@ -20,13 +20,13 @@ struct StoppedClock final : Clock {
 
 struct Paced {
   std::shared_ptr<StoppedClock> clock = std::make_shared<StoppedClock>();
-  std::shared_ptr<PacedDevice> device = std::make_shared<PacedDevice>(clock);
+  std::shared_ptr<PacedDevice> device = std::make_shared<PacedDevice>(clock, *parse_device("paced:20"));
   std::vector<Duration> waits;
   std::unique_ptr<StageExecutor> executor;
 
   Paced(const Config& config, std::uint32_t stage) {
     auto real = make_stage_executor({config, StageId{stage}, 2, "cpu"});
-    executor = std::make_unique<PacedStageExecutor>(std::move(*real), milliseconds(20), device, [this](Instant end) {
+    executor = std::make_unique<PacedStageExecutor>(std::move(*real), device, [this](Instant end) {
       waits.push_back(end - clock->instant);
       clock->instant = end;
     });
@@ -36,12 +36,27 @@ struct Paced {
 // Two stages on one device take as long as the sum of both; a device that rested owes nothing.
 TEST(PacedDevice, DoesOneThingAfterTheOther) {
   const auto clock = std::make_shared<StoppedClock>();
-  PacedDevice device(clock);
+  PacedDevice device(clock, *parse_device("paced:10"));
   clock->instant += milliseconds(100);
-  EXPECT_EQ(device.reserve(milliseconds(20)), clock->instant + milliseconds(20));
-  EXPECT_EQ(device.reserve(milliseconds(30)), clock->instant + milliseconds(50));
+  EXPECT_EQ(device.reserve(2), clock->instant + milliseconds(20));
+  EXPECT_EQ(device.reserve(3), clock->instant + milliseconds(50));
   clock->instant += milliseconds(500);
-  EXPECT_EQ(device.reserve(milliseconds(20)), clock->instant + milliseconds(20));
+  EXPECT_EQ(device.reserve(2), clock->instant + milliseconds(20));
+}
+
+TEST(PacedDevice, ChangesItsPaceWithItsAge) {
+  const auto clock = std::make_shared<StoppedClock>();
+  clock->instant += milliseconds(7);
+  PacedDevice device(clock, *parse_device("paced:10@1:30@2.5:20"));
+  const auto takes = [&](int age_ms) {
+    clock->instant = Instant{} + milliseconds(7 + age_ms);
+    return device.reserve(2) - clock->instant;
+  };
+  EXPECT_EQ(takes(0), milliseconds(20));
+  EXPECT_EQ(takes(999), milliseconds(20));
+  EXPECT_EQ(device.reserve(1), clock->instant + milliseconds(50)) << "it begins after the change";
+  EXPECT_EQ(takes(2499), milliseconds(60));
+  EXPECT_EQ(takes(9000), milliseconds(40));
 }
 
 TEST(PacedExecutor, WaitsOncePerForwardAndOncePerHalfOfABackward) {
