@@ -420,6 +420,7 @@ std::vector<CommandSpec> make_commands() {
        ""},
       plan(),
       simulate_bandwidth(),
+      simulate_step(),
       simulate_swarm(),
       experiment(),
       {"doctor",

@@ -13,6 +13,7 @@
 #include "launch/commands/plan/experiment.h"
 #include "launch/commands/plan/plan.h"
 #include "launch/commands/plan/simulate.h"
+#include "launch/commands/plan/simulate_step.h"
 #include "launch/commands/plan/simulate_swarm.h"
 #include "launch/completion.h"
 #include "launch/inherited.h"
@@ -89,6 +90,7 @@ std::vector<Subcommand> subcommands(const std::vector<std::string>& words) {
       {&command_named("init"), in_worker(init_options, words)},
       {&command_named("plan"), bind(plan_options, run_plan)},
       {&command_named("simulate bandwidth"), bind(simulate_bandwidth_options, run_simulate_bandwidth)},
+      {&command_named("simulate step"), bind(simulate_step_options, run_simulate_step)},
       {&command_named("simulate swarm"), bind(simulate_swarm_options, run_simulate_swarm)},
       {&command_named("experiment"), bind(experiment_options, run_experiment)},
       {&command_named("doctor"), bind(doctor_options, run_doctor)},
@@ -105,7 +107,7 @@ int refuse_unknown(const std::string& word) {
     if (name == word) return report(fail(Error::kUsage, "shoal " + word + ": not in this version"));
   if (word == "data") return report(fail(Error::kUsage, "shoal data: say `data fetch` or `data order`"));
   if (word == "simulate") {
-    return report(fail(Error::kUsage, "shoal simulate: say `simulate bandwidth` or `simulate swarm`"));
+    return report(fail(Error::kUsage, "shoal simulate: say `simulate bandwidth`, `simulate step` or `simulate swarm`"));
   }
   if (word == "trace") {
     return report(

@@ -66,6 +66,27 @@ CommandSpec simulate_bandwidth() {
           "steady state, which sends every bit; --table says how the lower published ones come about."};
 }
 
+CommandSpec simulate_step() {
+  return {
+      "simulate step",
+      "Says how long a step takes on given machines and links, with the program's own paths and credits.",
+      {{"CONFIG", false, "a TOML file; without it every key has its default"}},
+      {{"--set", kRepeated, "KEY=VALUE", "set a key of the configuration, as in --set pipeline.routing=cost_to_go"},
+       {"--speed", kRepeated, "NAME=SPEED",
+        "a kind of machine, as for `shoal plan`: fast=150msx2 are two machines of 150 ms per forward"},
+       {"--link-mbit", kRepeated, "R", "rate of every link, each way, in Mbit/s; NAME=R of one kind or machine"},
+       {"--latency-ms", kRepeated, "MS", "of every link, one way; NAME=MS of one kind or machine"},
+       {"--pace", kRepeated, "NAME=MS@S", "its forward takes MS milliseconds from S seconds on"},
+       {"--steps", kValue, "N", "steps that are simulated (default: 6)"},
+       kJson},
+      "Which microbatch leaves when and on which path, credits and the order of work are decided by the program's\n"
+      "own code on a virtual clock. Machines are given to stages as `shoal plan` does; several of a kind are called\n"
+      "NAME.1, NAME.2, ..; the spawner is one more name. The median leaves the first two steps out.\n"
+      "--json prints {\"steps\":[{\"ms\":X,\"replicas\":[N,..],\"microbatches\":{\"NAME\":N,..}}],\"moves\":N,\n"
+      "\"median_ms\":X,\"best_split_ms\":X,\"percent_of_best_split\":X}.\n"
+      "Exit status: 0 done, 2 usage or configuration."};
+}
+
 CommandSpec simulate_swarm() {
   return {"simulate swarm",
           "Says what rebalancing keeps of a swarm of unequal machines that come and go.",

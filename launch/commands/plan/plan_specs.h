@@ -8,6 +8,7 @@ namespace shoal {
 
 [[nodiscard]] CommandSpec plan();
 [[nodiscard]] CommandSpec simulate_bandwidth();
+[[nodiscard]] CommandSpec simulate_step();
 [[nodiscard]] CommandSpec simulate_swarm();
 [[nodiscard]] CommandSpec experiment();
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
 #include "runtime/cluster/balance/assignment.h"
 #include "runtime/cluster/replicas_wanted.h"
@@ -20,8 +21,7 @@ double tokens_of_microbatch(const Config& config) {
 
 // Time of forward and backward of one microbatch.
 double microbatch_s(const MachineKind& machine, const CutStage& stage, const Config& config) {
-  if (machine.forward_s) return kPassesOfTraining * *machine.forward_s;
-  return kPassesOfTraining * stage.cost * tokens_of_microbatch(config) / *machine.multiply_adds_s;
+  return kPassesOfTraining * pass_s_of(machine, stage, config);
 }
 
 // The stages of a run's replicas in the order in which they are placed at its start (placement.h).
@@ -240,6 +240,12 @@ std::vector<std::string> what_would_fit(const PlanOrder& order) {
 }
 
 }  // namespace
+
+double pass_s_of(const MachineKind& machine, const CutStage& stage, const Config& config) {
+  if (machine.forward_s) return *machine.forward_s;
+  CHECK(machine.multiply_adds_s.has_value(), "the speed is known");
+  return stage.cost * tokens_of_microbatch(config) / *machine.multiply_adds_s;
+}
 
 Result<RunPlan> plan_run(const PlanOrder& order) {
   if (const auto checked = check_kinds(order.kinds); !checked) return checked.failure();

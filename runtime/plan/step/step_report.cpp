@@ -1,0 +1,67 @@
+// Columns, JSON.
+#include "runtime/plan/step/step_report.h"
+
+#include <algorithm>
+#include <iomanip>
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
+
+namespace shoal {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kSteps = 2;  // that teach the planner
+constexpr double kMs = 1e3;
+
+double percent_of_best(const StepReport& report) { return 100 * report.best_split_s / median_s(report.steps); }
+
+}  // namespace
+
+double median_s(const std::vector<SimulatedStep>& steps) {
+  std::vector<double> times;
+  for (std::size_t i = steps.size() > kSteps ? kSteps : 0; i < steps.size(); ++i) times.push_back(steps[i].takes_s);
+  std::ranges::sort(times);
+  return times.empty() ? 0 : (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
+}
+
+std::string text_of(const StepReport& report) {
+  std::string text = "step         ms   microbatches of";
+  for (const StepMachine& machine : report.scene->machines) text += " " + machine.name;
+  text += "\n";
+  std::size_t number = 0;
+  std::size_t moves = 0;
+  for (const SimulatedStep& step : report.steps) {
+    text += compose(std::setw(4), number++, std::setw(11), number_text(step.takes_s * kMs, 0), "  ");
+    for (const std::uint32_t share : step.shares) text += compose(" ", share);
+    if (step.moves > moves) text += compose("   ", counted(step.moves - moves, "machine"), " moved");
+    moves = step.moves;
+    text += "\n";
+  }
+  text +=
+      compose("median ", number_text(median_s(report.steps) * kMs, 0), " ms, ", number_text(percent_of_best(report), 1),
+              " % of the best split of whole microbatches (", number_text(report.best_split_s * kMs, 0), " ms)\n");
+  return text;
+}
+
+std::string json_of(const StepReport& report) {
+  Json json;
+  json["steps"] = Json::array();
+  for (const SimulatedStep& step : report.steps) {
+    Json one = {{"ms", step.takes_s * kMs}, {"replicas", step.replicas}};
+    for (std::size_t i = 0; i < step.shares.size(); ++i) {
+      one["microbatches"][report.scene->machines[i].name] = step.shares[i];
+    }
+    json["steps"].push_back(one);
+  }
+  json["moves"] = report.steps.empty() ? 0 : report.steps.back().moves;
+  json["median_ms"] = median_s(report.steps) * kMs;
+  json["best_split_ms"] = report.best_split_s * kMs;
+  json["percent_of_best_split"] = percent_of_best(report);
+  return json.dump(2) + "\n";
+}
+
+}  // namespace shoal

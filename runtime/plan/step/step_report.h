@@ -1,0 +1,25 @@
+// Simulated steps for people and for programs.
+//
+// JSON: {"steps":[{"ms":X,"replicas":[N,..],"microbatches":{"NAME":N,..}}],"moves":N,"median_ms":X,"best_split_ms":X,
+// "percent_of_best_split":X}; the median is over the steps behind the first two, where there are any; the best split is
+// that of whole microbatches over the slowest stage at the start, without links.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/plan/step/step_simulation.h"
+
+namespace shoal {
+
+struct StepReport {
+  const StepScene* scene = nullptr;
+  std::vector<SimulatedStep> steps;
+  double best_split_s = 0;
+};
+
+[[nodiscard]] double median_s(const std::vector<SimulatedStep>& steps);
+[[nodiscard]] std::string text_of(const StepReport& report);
+[[nodiscard]] std::string json_of(const StepReport& report);
+
+}  // namespace shoal

@@ -1,0 +1,42 @@
+// Takes apart what a plan has as sums.
+#include "runtime/plan/step/step_scene.h"
+
+#include <map>
+#include <tuple>
+
+#include "runtime/base/check.h"
+#include "runtime/base/compose.h"
+
+namespace shoal {
+
+StepScene scene_of(const RunPlan& plan) {
+  StepScene scene;
+  scene.config = plan.config;
+  const auto microbatches = static_cast<std::uint64_t>(microbatches_per_step(plan.config));
+  for (const BorderTraffic& border : plan.traffic.borders) {
+    scene.borders.push_back({border.activation / microbatches, border.gradient / microbatches});
+  }
+  scene.token_bytes = 2.0 * sizeof(std::int32_t) * plan.config.batch.microbatch * plan.config.model.context;
+  scene.answer_bytes = static_cast<double>(plan.traffic.answers / microbatches);
+  for (const std::uint64_t bytes : plan.traffic.reduce_per_member) {
+    scene.reduce_bytes.push_back(static_cast<double>(bytes));
+  }
+  for (const std::uint64_t bytes : plan.traffic.state_copy) scene.state_bytes.push_back(static_cast<double>(bytes));
+  std::map<std::string, int> count;
+  for (const PlannedStage& stage : plan.stages) {
+    for (const MachineKind& kind : stage.machines) ++count[kind.name];
+  }
+  std::map<std::string, int> number;
+  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+    const auto& [cut, machines] = std::tie(plan.stages[i].cut, plan.stages[i].machines);
+    CHECK(!machines.empty(), "a scene has machines of known speed");
+    scene.loads.push_back(machines.front().forward_s ? 1 : cut.cost);
+    for (const MachineKind& kind : machines) {
+      const std::string name = count[kind.name] > 1 ? compose(kind.name, ".", ++number[kind.name]) : kind.name;
+      scene.machines.push_back({name, i, {{0, pass_s_of(kind, cut, plan.config) / scene.loads.back()}}, {}});
+    }
+  }
+  return scene;
+}
+
+}  // namespace shoal
