@@ -113,6 +113,8 @@ inline constexpr std::array kNumbersList = {
     ListedNumber{"runtime/storage/remote_files.h:kFileBytesMax", "RemoteFiles.WriteWhatBelongsThereAndNothingElse", ""},
     ListedNumber{"runtime/storage/safetensors.cpp:kHeaderBytesMax", "Safetensors.RefusesHeaderLengthsBeyondTheFile",
                  ""},
+    ListedNumber{"runtime/sync/collective/collective_choice.h:kRingSumsMax",
+                 "CollectiveChoice.AvoidsALibraryThatFailsForLongerAndLonger", ""},
     ListedNumber{"runtime/sync/patience.h:kDoublingsMax", "Patience.ATryDoublesItsTimeoutUpToSixTimes", ""},
     ListedNumber{"runtime/sync/wire/wire_codec.cpp:kMagnitudeBitsMax", "", "a number of the format"},
     ListedNumber{"runtime/transport/admission.h:half_open_count_max",

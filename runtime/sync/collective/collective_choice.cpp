@@ -1,0 +1,54 @@
+// The first thing that is lacking is the reason.
+#include "runtime/sync/collective/collective_choice.h"
+
+#include <algorithm>
+#include <string>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+namespace {
+
+// Nothing: all of them can sum on devices of their own, with one library.
+[[nodiscard]] std::optional<std::string> lack_of(const CollectiveOffers& offers) {
+  const auto& [first_member, first] = *offers.begin();
+  std::map<std::string, Incarnation> devices;
+  for (const auto& [member, offer] : offers) {
+    if (!offer) return compose("replica ", member, " sums by its connections alone");
+    if (first && offer->library != first->library) {
+      return compose("replica ", member, " has ", offer->library, ", and replica ", first_member, " ", first->library);
+    }
+    const auto [other, is_own] = devices.emplace(offer->device, member);
+    if (!is_own) return compose("replicas ", other->second, " and ", member, " share one device");
+  }
+  return std::nullopt;
+}
+
+[[nodiscard]] bool hold_the_same(const CollectiveOffers& offers) {
+  const CollectiveOffer& first = *offers.begin()->second;
+  return first.communicator != Epoch{} && first.size == offers.size() &&
+         std::ranges::all_of(offers,
+                             [&first](const auto& entry) { return entry.second->communicator == first.communicator; });
+}
+
+}  // namespace
+
+SumChoice CollectiveChoice::choose(const Epoch& order, const CollectiveOffers& offers) {
+  const bool is_wanted = std::ranges::any_of(offers, [](const auto& entry) { return entry.second.has_value(); });
+  if (offers.size() < 2 || !is_wanted) return {};
+  if (const auto lack = lack_of(offers)) return {std::nullopt, compose("sums go over the ring: ", *lack)};
+  const CollectiveOffer& offer = *offers.begin()->second;
+  if (ring_sums_ > 0) {
+    --ring_sums_;
+    return {std::nullopt,
+            compose("sums go over the ring for a while: the last one by ", offer.library, " came to nothing")};
+  }
+  return {hold_the_same(offers) ? offer.communicator : order, compose("sums are made by ", offer.library)};
+}
+
+void CollectiveChoice::came_to_nothing() {
+  pause_ = std::clamp(2 * pause_, 1U, kRingSumsMax);
+  ring_sums_ = pause_;
+}
+
+}  // namespace shoal

@@ -1,0 +1,115 @@
+// What a sum is made by, from what its members say.
+#include "runtime/sync/collective/collective_choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace shoal {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr Incarnation kFirst{11};
+constexpr Incarnation kSecond{12};
+constexpr Incarnation kThird{13};
+
+Epoch epoch(std::uint32_t counter) { return Epoch{Incarnation{9}, counter}; }
+
+CollectiveOffer offer(const std::string& device, std::uint32_t communicator = 0, std::uint32_t size = 0) {
+  return {"nccl 2.28.9", device, communicator == 0 ? Epoch{} : epoch(communicator), size};
+}
+
+CollectiveOffers pair(std::uint32_t communicator = 0, std::uint32_t size = 0) {
+  return {{kFirst, offer("a", communicator, size)}, {kSecond, offer("b", communicator, size)}};
+}
+
+TEST(CollectiveChoice, MakesACommunicatorThenKeepsIt) {
+  CollectiveChoice choice;
+  const SumChoice made = choice.choose(epoch(4), pair());
+  EXPECT_EQ(made.communicator, epoch(4));
+  EXPECT_THAT(made.reason, HasSubstr("by nccl 2.28.9"));
+  EXPECT_EQ(choice.choose(epoch(6), pair(4, 2)).communicator, epoch(4));
+}
+
+TEST(CollectiveChoice, MakesAnotherWhereOneLacksItOrItHasOthers) {
+  CollectiveChoice choice;
+  auto offers = pair(4, 2);
+  offers[kSecond]->communicator = {};
+  EXPECT_EQ(choice.choose(epoch(6), offers).communicator, epoch(6));
+  offers[kSecond]->communicator = epoch(5);
+  EXPECT_EQ(choice.choose(epoch(6), offers).communicator, epoch(6));
+  EXPECT_EQ(choice.choose(epoch(6), pair(4, 3)).communicator, epoch(6)) << "a member has left";
+  auto joined = pair(4, 2);
+  joined[kThird] = offer("c");
+  EXPECT_EQ(choice.choose(epoch(6), joined).communicator, epoch(6));
+  EXPECT_EQ(choice.choose(epoch(6), pair(4, 2)).communicator, epoch(4)) << "control";
+}
+
+TEST(CollectiveChoice, TakesTheRingWhereAMemberLacksWhatItNeeds) {
+  CollectiveChoice choice;
+  auto offers = pair();
+  offers[kThird] = std::nullopt;
+  EXPECT_EQ(choice.choose(epoch(4), offers).communicator, std::nullopt);
+  EXPECT_THAT(choice.choose(epoch(4), offers).reason, HasSubstr("ring: replica 13 sums by its connections alone"));
+  offers[kThird] = offer("a");
+  EXPECT_THAT(choice.choose(epoch(4), offers).reason, HasSubstr("replicas 11 and 13 share one device"));
+  offers[kThird] = offer("c");
+  offers[kThird]->library = "nccl 2.27.3";
+  EXPECT_THAT(choice.choose(epoch(4), offers).reason, HasSubstr("replica 13 has nccl 2.27.3, and replica 11 nccl"));
+  offers[kThird] = offer("c");
+  EXPECT_EQ(choice.choose(epoch(4), offers).communicator, epoch(4)) << "control";
+  offers = {{kFirst, offer("a")}};
+  EXPECT_EQ(choice.choose(epoch(4), offers).communicator, std::nullopt) << "nobody to sum with";
+}
+
+TEST(CollectiveChoice, IsSilentWhereNobodyOffersAnything) {
+  CollectiveChoice choice;
+  const SumChoice ring = choice.choose(epoch(4), {{kFirst, std::nullopt}, {kSecond, std::nullopt}});
+  EXPECT_EQ(ring.communicator, std::nullopt);
+  EXPECT_EQ(ring.reason, "");
+}
+
+// Returns how many sums in a row go over the ring now.
+std::uint32_t ring_sums(CollectiveChoice& choice) {
+  std::uint32_t count = 0;
+  while (!choice.choose(epoch(4), pair()).communicator) ++count;
+  return count;
+}
+
+TEST(CollectiveChoice, AvoidsALibraryThatFailsForLongerAndLonger) {
+  CollectiveChoice choice;
+  EXPECT_EQ(ring_sums(choice), 0U);
+  for (const std::uint32_t expected : {1U, 2U, 4U, 8U, 16U, 32U, 64U, 64U}) {
+    choice.came_to_nothing();
+    EXPECT_EQ(ring_sums(choice), expected);
+  }
+  EXPECT_EQ(kRingSumsMax, 64U);
+  choice.came_whole();
+  choice.came_to_nothing();
+  EXPECT_EQ(ring_sums(choice), 1U);
+}
+
+// A kept communicator is chosen for exactly its own members; and whatever they hold, all are told the same.
+TEST(CollectiveChoice, NeverChoosesACommunicatorThatAMemberLacks) {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    std::mt19937_64 random(seed);
+    CollectiveChoice choice;
+    CollectiveOffers offers;
+    const std::uint64_t members = 2 + random() % 3;
+    for (std::uint64_t member = 0; member < members; ++member) {
+      const auto size = static_cast<std::uint32_t>(members - random() % 2);
+      offers[Incarnation{member + 1}] = offer(std::to_string(member), static_cast<std::uint32_t>(random() % 3), size);
+    }
+    const auto chosen = choice.choose(epoch(7), offers).communicator;
+    ASSERT_TRUE(chosen) << "seed " << seed;
+    const bool all_hold = std::ranges::all_of(
+        offers, [&](const auto& entry) { return entry.second->communicator == offers.begin()->second->communicator; });
+    const bool is_kept = *chosen != epoch(7);
+    ASSERT_TRUE(!is_kept || (all_hold && offers.begin()->second->size == members)) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace shoal
