@@ -84,13 +84,15 @@ TEST(Moves, WithoutAPeriodTheStagesStayAsTheyWerePlaced) {
 
 TEST(Moves, KeepEveryPromiseUnderFaults) {
   std::size_t moves = 0;
-  for_each_seed(kSeeds, [&](std::uint64_t seed) {
+  const std::uint64_t seeds = for_each_seed(kSeeds, [&](std::uint64_t seed) {
     Chance chance(seed, kSalt + 1);
     WatchedSwarm watched(unbalanced(chance), seed);
     expect_harmless(watched, chance);
     moves += count_of(watched.swarm, "moved");
   });
-  EXPECT_GT(moves, 0U);
+  if (seeds >= kSeeds) {  // a single run may be over before anybody moves
+    EXPECT_GT(moves, 0U);
+  }
 }
 
 TEST(Moves, KeepEveryPromiseOfRounds) {
