@@ -1,6 +1,9 @@
 // Tests the options of `shoal plan`.
 #include "launch/commands/plan/plan.h"
 
+#include <cstdint>
+#include <map>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,6 +41,25 @@ TEST(PlanCommand, TakesKindsOfMachines) {
   EXPECT_EQ(options->order.kinds[0].price_per_hour, 2.5);
   EXPECT_FALSE(options->order.kinds[1].price_per_hour);
   EXPECT_EQ(options->order.link_bit_s, 100e6);
+}
+
+// Published numbers, which count the head as the embedding that it shares there.
+TEST(PlanCommand, ModelsThatPeopleKnowHaveTheirParameters) {
+  const std::map<std::string, std::uint64_t> published = {{"gpt2-small", 124'439'808}, {"gpt2-medium", 354'823'168},
+                                                          {"gpt2-large", 774'030'080}, {"gpt2-xl", 1'557'611'200},
+                                                          {"llama-125m", 123'551'232}, {"llama-350m", 359'794'688},
+                                                          {"llama-1b", 1'076'072'448}};
+  for (const auto& [name, parameters] : published) {
+    const auto options = read({std::string(SHOAL_SOURCE_DIR) + "/launch/configs/" + name + ".toml"});
+    ASSERT_TRUE(options.ok()) << options.failure().message;
+    const auto plan = plan_run(options->order);
+    ASSERT_TRUE(plan.ok()) << plan.failure().message;
+    std::uint64_t sum = 0;
+    for (const PlannedStage& stage : plan->stages) sum += stage.cut.parameter_count;
+    const ModelConfig& model = plan->config.model;
+    EXPECT_EQ(sum - static_cast<std::uint64_t>(model.vocabulary) * static_cast<std::uint64_t>(model.width), parameters)
+        << name;
+  }
 }
 
 TEST(PlanCommand, OneSpeedForAll) {
