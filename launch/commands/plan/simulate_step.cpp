@@ -29,8 +29,10 @@ Result<RunPlan> planned(const Options& options) {
   auto config = config_of(options);
   if (!config) return config.failure();
   PlanOrder order;
+  auto model = cuts_of(*config);
+  if (!model) return model.failure();
   order.config = std::move(*config);
-  order.cut = cut_of;
+  order.model = std::move(*model);
   for (const std::string& text : options.values("--speed")) {
     const auto kind = machine_kind_of(text);
     if (!kind) return kind.failure();

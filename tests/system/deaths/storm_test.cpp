@@ -49,7 +49,7 @@ TEST(Storm, NodesJoinAndLeaveAndTheBitsStay) {
   ASSERT_TRUE(run.watcher().wait_for_steps(2));
   const StormEnd end = run.end();
   EXPECT_TRUE(end.is_in_order) << end.complaint;
-  EXPECT_EQ(end.events.at("replica_added"), 2);
+  EXPECT_GE(end.events.at("replica_added"), 2) << "and one for each move";
   SmallRun other{2, 1, kEndless, {"sync.reduction=exact", "batch.microbatch=1", "run.seed=8"}};
   const auto words = train(run.scene(), "other", other, {"--single", "--steps", std::to_string(end.steps)});
   ASSERT_EQ(run.scene().run_to_end(words), 0);
