@@ -46,12 +46,13 @@ class OneStage {
     planner_.begin_work();
     dispatch(0, microbatches);
     while (!ends_.empty()) {
-      const auto [at_ms, microbatch, device] = ends_.top();
+      const auto [at_ms, microbatch, device, queue_ms] = ends_.top();
       ends_.pop();
       result_.takes_ms = at_ms;
       --in_flight_[device];
       const auto compute_ms = static_cast<float>(devices_.pace_ms[device]);
-      planner_.learn({Hop{replica(device + 1), 0, compute_ms, static_cast<float>(devices_.link_ms[device])}});
+      const auto link_ms = static_cast<float>(devices_.link_ms[device]);
+      planner_.learn({Hop{replica(device + 1), static_cast<float>(queue_ms), compute_ms, link_ms}});
       planner_.answered(MicrobatchId{microbatch}, {replica(device + 1)});
       dispatch(at_ms, microbatches);
     }
@@ -63,6 +64,7 @@ class OneStage {
     double at_ms;
     std::uint32_t microbatch;
     std::size_t device;
+    double queue_ms;
     friend bool operator>(const End& a, const End& b) { return a.at_ms > b.at_ms; }
   };
 
@@ -79,7 +81,7 @@ class OneStage {
       const auto device = static_cast<std::size_t>(path->front().value - 1);
       const double begins_ms = std::max(free_at_ms_[device], now_ms + devices_.link_ms[device]);
       free_at_ms_[device] = begins_ms + devices_.pace_ms[device];
-      ends_.push({free_at_ms_[device], next_, device});
+      ends_.push({free_at_ms_[device], next_, device, begins_ms - now_ms - devices_.link_ms[device]});
       ++in_flight_[device];
       ++result_.shares[device];
       result_.order.push_back(device);
