@@ -2,6 +2,8 @@
 #include "runtime/device/executor_factory.h"
 
 #include <chrono>
+#include <cstdlib>
+#include <string_view>
 #include <thread>
 
 #include "model/partition.h"
@@ -37,10 +39,16 @@ Status check_units(const DeviceName& device, const ModelConfig& model) {
   return model.precision == Precision::kBf16 ? device_plugin()->check_bf16(device.index) : Done{};
 }
 
+// SHOAL_GRAPHS=1 asks for recorded passes, until a GPU has shown what they are worth.
+bool wants_graphs() {
+  const char* const asked = std::getenv("SHOAL_GRAPHS");
+  return asked != nullptr && std::string_view(asked) == "1";
+}
+
 // What is encoded is read on the host.
 std::unique_ptr<StageExecutor> on_gpu(const ExecutorConfig& config, const StagePlan& plan, bool is_encoded) {
   settle_arithmetic(config.config.sync.reduction);
-  auto queue = make_stream_queue(torch_device(config.device));
+  auto queue = make_stream_queue(torch_device(config.device), wants_graphs() ? device_plugin()->record : nullptr);
   std::shared_ptr<const DeviceMath> math = device_plugin()->make_math(queue);
   return std::make_unique<QueuedStageExecutor>(config.config, plan, std::move(queue),
                                                is_encoded ? Answering::kAtOnce : config.answers, std::move(math));

@@ -11,6 +11,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/device/cuda/device_answers.h"
+#include "runtime/device/cuda/graph.h"
 #include "runtime/device/cuda/math/kernel_math.h"
 
 namespace shoal {
@@ -68,5 +69,5 @@ extern "C" {
 __attribute__((visibility("default"))) extern const shoal::DevicePlugin shoal_device_plugin;
 const shoal::DevicePlugin shoal_device_plugin = {shoal::kDevicePluginAbi, shoal::build_identity(), shoal::prepare,
                                                  shoal::fingerprint,      shoal::memory,           shoal::check_bf16,
-                                                 shoal::make_kernel_math};
+                                                 shoal::make_kernel_math, shoal::record_graph};
 }

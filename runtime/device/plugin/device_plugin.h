@@ -6,12 +6,20 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/base/error.h"
 
+namespace at {
+class Tensor;
+}
+
 namespace shoal {
+
+class DeviceGraph;  // runtime/device/queue/device_queue.h
 
 class DeviceMath;   // runtime/device/queue/math/device_math.h
 class DeviceQueue;  // runtime/device/queue/device_queue.h
@@ -42,6 +50,8 @@ struct DevicePlugin {
   Status (*check_bf16)(int device) = nullptr;
   // A stage's arithmetic by our kernels, launched on the queue's stream.
   std::unique_ptr<DeviceMath> (*make_math)(std::shared_ptr<DeviceQueue> queue) = nullptr;
+  // Records what the work queues on the current stream.
+  std::unique_ptr<DeviceGraph> (*record)(const std::function<std::vector<at::Tensor>()>& work) = nullptr;
 };
 
 // Digest of the headers whose types cross the border, the compiler and its flags.

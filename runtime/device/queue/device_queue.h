@@ -6,7 +6,9 @@
 // which torch keeps until the copy is done. Implemented over streams (stream_queue.h), and by tests on the processor.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -15,6 +17,23 @@
 struct CUstream_st;
 
 namespace shoal {
+
+// Work of a queue that was recorded once, and is queued again as a whole: the same kernels, over the same memory.
+class DeviceGraph {
+ public:
+  using Work = std::function<std::vector<at::Tensor>()>;
+
+  DeviceGraph() = default;
+  DeviceGraph(const DeviceGraph&) = delete;
+  DeviceGraph& operator=(const DeviceGraph&) = delete;
+  virtual ~DeviceGraph() = default;
+
+  // Within a turn of the queue that recorded it.
+  virtual void replay() = 0;
+  // What the work gave back, at the addresses of the recording: of no meaning before the first replay, and written over
+  // by each.
+  [[nodiscard]] virtual const std::vector<at::Tensor>& results() const = 0;
+};
 
 class DeviceQueue {
  public:
@@ -36,6 +55,10 @@ class DeviceQueue {
   // The stream that kernels of ours are launched on, as CUDA's handle; none where they run on the processor.
   [[nodiscard]] virtual CUstream_st* stream() const { return nullptr; }
   [[nodiscard]] virtual std::unique_ptr<Turn> enter() = 0;
+  [[nodiscard]] virtual bool can_record() const { return false; }
+  // Within a turn, where it can: what `work` queues is recorded and not done. The work waits for nothing; memory that
+  // it allocates is the graph's.
+  [[nodiscard]] virtual std::unique_ptr<DeviceGraph> record(const DeviceGraph::Work& /*work*/) { return nullptr; }
   // Within a turn: behind all that was queued.
   [[nodiscard]] virtual std::shared_ptr<const DeviceMark> mark() = 0;
   // Within a turn: what is queued from now on begins when the mark, of any queue of this kind, is reached.

@@ -56,6 +56,9 @@ QueuedStageExecutor::QueuedStageExecutor(const Config& config, StagePlan plan, s
   const DeviceSupport agreed{math_->fused(), state_->agreed_copies()};
   model_ = std::make_unique<Transformer>(config_.model, plan_, state_->weights(), trained);
   agreed_model_ = std::make_unique<Transformer>(config_.model, plan_, state_->agreed(), agreed);
+  if (!queue_->can_record() || !StagePasses::are_fixed(config_)) return;
+  passes_ = std::make_unique<StagePasses>(config_.model, plan_,
+                                          StagePasses::Device{*queue_, *math_, state_->weights(), trained});
 }
 
 // Memory goes back when nothing on the device uses it any more. A device that failed says so elsewhere.
@@ -81,6 +84,13 @@ LateEnding QueuedStageExecutor::ending() {
 TensorBlob QueuedStageExecutor::forward(const MicrobatchWork& work) {
   CHECK(!plan_.has_head, "the last stage runs forward_backward");
   const Computing computing(*queue_);
+  if (passes_) {
+    const Slot slot = passes_->take();
+    TensorBlob recorded = copied_away(passes_->forward(*slot, input_of(work)));
+    kept_.insert_or_assign(work.microbatch, Kept{work, std::nullopt, slot});
+    settle();
+    return recorded;
+  }
   const bool keeps_tape = !config_.pipeline.recompute;
   Tape tape = tape_for(config_, work, keeps_tape ? Tape::Keeps::kAll : Tape::Keeps::kNothing);
   const at::Tensor output = model_->forward(input_of(work), tape);
@@ -99,7 +109,7 @@ BackwardResult QueuedStageExecutor::backward(MicrobatchId microbatch, const Tens
   const Computing computing(*queue_);
   Kept kept = std::move(found->second);
   kept_.erase(found);
-  if (!kept.tape) {
+  if (!kept.tape && !kept.slot) {
     kept.tape = tape_for(config_, kept.work, Tape::Keeps::kAll);
     static_cast<void>(model_->forward(input_of(kept.work), *kept.tape));
   }
@@ -107,7 +117,8 @@ BackwardResult QueuedStageExecutor::backward(MicrobatchId microbatch, const Tens
   const at::Tensor gradient = on_device(output_gradient);
   CHECK(gradient.sizes() == at::IntArrayRef({sizes.at(0), sizes.at(1), config_.model.width}),
         "the gradient has the shape of the activation");
-  BackwardResult result = differentiate(gradient, *kept.tape, kept.work, when);
+  BackwardResult result = kept.slot ? half_done(kept.work, kept.slot, passes_->backward(*kept.slot, gradient))
+                                    : differentiate(gradient, *kept.tape, kept.work, when);
   note_reading(kept.work.input);  // by the tape
   half_done_.at(microbatch).read = read_now_;
   settle();
@@ -117,10 +128,20 @@ BackwardResult QueuedStageExecutor::backward(MicrobatchId microbatch, const Tens
 BackwardResult QueuedStageExecutor::forward_backward(const MicrobatchWork& work, WeightGradients when) {
   CHECK(plan_.has_head, "only the last stage has a loss");
   const Computing computing(*queue_);
-  Tape tape = tape_for(config_, work, Tape::Keeps::kAll);
-  LossAndGradient loss = math_->loss_and_gradient(model_->forward(input_of(work), tape), on_device(work.targets));
-  BackwardResult result = differentiate(std::exchange(loss.dlogits_BTV, {}), tape, work, when);
-  figures_.loss = on_its_way_to_host(loss.loss_sum);
+  BackwardResult result;
+  at::Tensor loss_sum;
+  if (passes_) {
+    const Slot slot = passes_->take();
+    auto results = passes_->forward_backward(*slot, input_of(work), on_device(work.targets));
+    loss_sum = results.loss_sum;
+    result = half_done(work, slot, std::move(results));
+  } else {
+    Tape tape = tape_for(config_, work, Tape::Keeps::kAll);
+    LossAndGradient loss = math_->loss_and_gradient(model_->forward(input_of(work), tape), on_device(work.targets));
+    result = differentiate(std::exchange(loss.dlogits_BTV, {}), tape, work, when);
+    loss_sum = loss.loss_sum;
+  }
+  figures_.loss = on_its_way_to_host(loss_sum);
   half_done_.at(work.microbatch).loss = figures_.loss;
   half_done_.at(work.microbatch).read = read_now_;
   settle();
@@ -136,7 +157,8 @@ AccumulateResult QueuedStageExecutor::accumulate(MicrobatchId microbatch) {
   half_done_.erase(found);
   std::vector<at::Tensor> is_within;
   for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
-    is_within.push_back(sums_->add(layout_.tensors[i], half.gradients.take(i), half.token_count));
+    const at::Tensor gradient = half.slot ? half.recorded.at(i) : half.gradients.take(i);
+    is_within.push_back(sums_->add(layout_.tensors[i], gradient, half.token_count));
   }
   read_now_.insert(read_now_.end(), half.read.begin(), half.read.end());
   figures_.is_within = on_its_way_to_host(at::stack(is_within));
@@ -265,6 +287,23 @@ at::Tensor QueuedStageExecutor::input_of(const MicrobatchWork& work) {
 TensorBlob QueuedStageExecutor::given_away(const at::Tensor& values) const {
   if (answers_ == Answering::kAtOnce) return to_blob(values.cpu());
   return resident_blob(values.contiguous(), queue_->mark(), copies_);
+}
+
+TensorBlob QueuedStageExecutor::copied_away(const at::Tensor& values) const {
+  return given_away(answers_ == Answering::kAtOnce ? values : values.clone());
+}
+
+BackwardResult QueuedStageExecutor::half_done(const MicrobatchWork& work, Slot slot,
+                                              StagePasses::Differentiated results) {
+  BackwardResult result;
+  result.token_count = count_targets(work.targets);
+  if (!plan_.has_embedding) result.input_gradient = copied_away(results.input_gradient);
+  HalfDone half{{layout_.tensors.size(), ParameterGradients::OfProjections::kAtOnce}, result.token_count, {}};
+  half.slot = std::move(slot);
+  half.recorded = std::move(results.gradients);
+  const bool is_first = half_done_.emplace(work.microbatch, std::move(half)).second;
+  CHECK(is_first, "a microbatch is accumulated before it is computed again");
+  return result;
 }
 
 at::Tensor QueuedStageExecutor::on_its_way_to_host(const at::Tensor& values) const {

@@ -4,7 +4,8 @@
 // What a processor's executor does at once is queued here, and the figures that only the device knows (loss, tensors
 // out of range) are copied to the host behind it. With Answering::kAtOnce each call waits for them and gives host
 // tensors instead: for one process (--single) and for what reads the borders' bytes. The device's memory that a call
-// reads stays until its queue is past it: other stages' tensors are held for so long.
+// reads stays until its queue is past it: other stages' tensors are held for so long. Where the queue records, and work
+// is the same each time, passes over the layers are replayed (stage_passes.h).
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@
 #include "runtime/device/queue/device_queue.h"
 #include "runtime/device/queue/device_state.h"
 #include "runtime/device/queue/device_sums.h"
+#include "runtime/device/queue/stage_passes.h"
 #include "runtime/executor/late_stage_executor.h"
 
 namespace shoal {
@@ -55,15 +57,19 @@ class QueuedStageExecutor final : public LateStageExecutor {
 
  private:
   using Residents = std::vector<std::shared_ptr<const ResidentTensor>>;
+  using Slot = std::shared_ptr<StagePasses::Slot>;
   struct Kept {  // a forward that waits for its backward; no tape where the forward will be computed again
     MicrobatchWork work;
     std::optional<Tape> tape;
+    Slot slot = {};  // of recorded passes, in place of the tape
   };
   struct HalfDone {  // a backward that is not accumulated yet
     ParameterGradients gradients;
     std::uint64_t token_count = 0;
     at::Tensor loss;      // on the host, once the device is past it; last stage only
     Residents read = {};  // of other stages: gradients of weights may be left for later, and are made of them
+    Slot slot = {};       // of recorded passes, whose memory these gradients are
+    std::vector<at::Tensor> recorded = {};
   };
   struct Figures {  // on the host, once the device is past them
     at::Tensor loss;
@@ -79,6 +85,9 @@ class QueuedStageExecutor final : public LateStageExecutor {
   [[nodiscard]] TensorBlob given_away(const at::Tensor& values) const;
   // A copy that is there when the device is past it.
   [[nodiscard]] at::Tensor on_its_way_to_host(const at::Tensor& values) const;
+  // The same of memory that the next replay writes over.
+  [[nodiscard]] TensorBlob copied_away(const at::Tensor& values) const;
+  [[nodiscard]] BackwardResult half_done(const MicrobatchWork& work, Slot slot, StagePasses::Differentiated results);
   [[nodiscard]] BackwardResult differentiate(const at::Tensor& gradient, Tape& tape, const MicrobatchWork& work,
                                              WeightGradients when);
   // The device reads a tensor of another stage.
@@ -98,6 +107,7 @@ class QueuedStageExecutor final : public LateStageExecutor {
   std::unique_ptr<DeviceSums> sums_;
   std::unique_ptr<Transformer> model_;
   std::unique_ptr<Transformer> agreed_model_;
+  std::unique_ptr<StagePasses> passes_;  // none where nothing is recorded
   std::map<MicrobatchId, Kept> kept_;
   std::map<MicrobatchId, HalfDone> half_done_;
   Figures figures_;

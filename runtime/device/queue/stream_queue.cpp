@@ -33,12 +33,14 @@ class StreamTurn final : public DeviceQueue::Turn {
 
 class StreamQueue final : public DeviceQueue {
  public:
-  explicit StreamQueue(at::Device device)
-      : stream_(c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device)) {}
+  StreamQueue(at::Device device, GraphRecorder recorder)
+      : stream_(c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device)), recorder_(recorder) {}
 
   [[nodiscard]] at::Device device() const override { return stream_.device(); }
   [[nodiscard]] CUstream_st* stream() const override { return static_cast<CUstream_st*>(stream_.native_handle()); }
   [[nodiscard]] std::unique_ptr<Turn> enter() override { return std::make_unique<StreamTurn>(stream_); }
+  [[nodiscard]] bool can_record() const override { return recorder_ != nullptr; }
+  [[nodiscard]] std::unique_ptr<DeviceGraph> record(const DeviceGraph::Work& work) override { return recorder_(work); }
   [[nodiscard]] std::shared_ptr<const DeviceMark> mark() override { return std::make_shared<StreamMark>(stream_); }
   void follow(const DeviceMark& mark) override {
     const auto* of_a_stream = dynamic_cast<const StreamMark*>(&mark);
@@ -46,7 +48,7 @@ class StreamQueue final : public DeviceQueue {
     of_a_stream->hold(stream_);
   }
   [[nodiscard]] std::shared_ptr<DeviceQueue> beside() const override {
-    return std::make_shared<StreamQueue>(stream_.device());
+    return std::make_shared<StreamQueue>(stream_.device(), nullptr);
   }
   [[nodiscard]] at::Tensor host_memory(at::IntArrayRef sizes, at::ScalarType dtype) const override {
     return at::empty(sizes, at::TensorOptions().dtype(dtype).pinned_memory(true));
@@ -54,11 +56,14 @@ class StreamQueue final : public DeviceQueue {
 
  private:
   c10::Stream stream_;
+  GraphRecorder recorder_;
 };
 
 }  // namespace
 
-std::shared_ptr<DeviceQueue> make_stream_queue(at::Device device) { return std::make_shared<StreamQueue>(device); }
+std::shared_ptr<DeviceQueue> make_stream_queue(at::Device device, GraphRecorder recorder) {
+  return std::make_shared<StreamQueue>(device, recorder);
+}
 
 void settle_arithmetic(Reduction reduction) {
   at::Context& torch = at::globalContext();

@@ -9,8 +9,12 @@
 
 namespace shoal {
 
-// The device's module is loaded (plugin/load_plugin.h). Throws torch's errors.
-[[nodiscard]] std::shared_ptr<DeviceQueue> make_stream_queue(at::Device device);
+// Records what `work` queues on the current stream. Torch's CPU part has no graphs: the module for GPUs has.
+using GraphRecorder = std::unique_ptr<DeviceGraph> (*)(const DeviceGraph::Work& work);
+
+// The device's module is loaded (plugin/load_plugin.h). Without a recorder the queue records nothing. Throws torch's
+// errors.
+[[nodiscard]] std::shared_ptr<DeviceQueue> make_stream_queue(at::Device device, GraphRecorder recorder = nullptr);
 
 // For the whole process: products in IEEE float32, without sums in bf16 and split sums. Exact: operators whose bits
 // repeat, and an error from those that have none.

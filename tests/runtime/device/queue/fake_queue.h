@@ -29,7 +29,7 @@ class FakeMark final : public DeviceMark {
   mutable std::atomic<bool> is_reached_{false};
 };
 
-class FakeQueue final : public DeviceQueue {
+class FakeQueue : public DeviceQueue {
  public:
   [[nodiscard]] at::Device device() const override { return at::kCPU; }
   [[nodiscard]] std::unique_ptr<Turn> enter() override { return std::make_unique<Turn>(); }

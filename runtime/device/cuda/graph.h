@@ -1,0 +1,14 @@
+// Records work of a stream as a CUDA graph (torch's, whose allocator gives it memory of its own).
+// Not seen on a GPU: recording and replay are compiled and linked, nothing more.
+#pragma once
+
+#include <memory>
+
+#include "runtime/device/queue/device_queue.h"
+
+namespace shoal {
+
+// The current stream is not the device's default one. Throws torch's errors; the stream records nothing then.
+[[nodiscard]] std::unique_ptr<DeviceGraph> record_graph(const DeviceGraph::Work& work);
+
+}  // namespace shoal
