@@ -11,6 +11,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/machine/memory_lack.h"
 #include "runtime/storage/inner_parts.h"
+#include "runtime/trace/state_layout.h"
 #include "runtime/trace/trace_words.h"
 #include "runtime/transport/error_words.h"
 
@@ -64,6 +65,12 @@ constexpr std::array<std::string_view, std::variant_size_v<Job::Variant>> kJobWo
   return event;
 }
 
+[[nodiscard]] TraceEvent state_event(Self self, StepId step, std::uint64_t digest, std::string_view of_what) {
+  TraceEvent event = digest_event(self, step, digest, of_what);
+  event.subject = state_layout(self->state.runner->tensor_names());
+  return event;
+}
+
 // What a job gave, as the checks of a trace need it: S-1 counts accumulations, S-3 compares digests.
 struct ResultWriter {
   Self self;
@@ -88,13 +95,13 @@ struct ResultWriter {
   // With rounds, what all hold alike changes at a round's boundary, after the step's own apply.
   void operator()(const Applied& applied) const {
     if (self->state.core->keeps_sums_apart()) return;
-    self->state.trace.record(digest_event(self, cause.step, applied.state_digest, "state"));
+    self->state.trace.record(state_event(self, cause.step, applied.state_digest, "state"));
   }
   void operator()(const RoundApplied& applied) const {
-    self->state.trace.record(digest_event(self, cause.step, applied.state_digest, "state"));
+    self->state.trace.record(state_event(self, cause.step, applied.state_digest, "state"));
   }
   void operator()(const Loaded& loaded) const {
-    self->state.trace.record(digest_event(self, cause.step, loaded.state_digest, "loaded"));
+    self->state.trace.record(state_event(self, cause.step, loaded.state_digest, "loaded"));
   }
   template <class Other>
   void operator()(const Other&) const {}

@@ -13,7 +13,7 @@
 //   commit       tokens counted             number of its content      "skipped" or nothing
 //   stage commit incarnation of the epoch   digest of the sum          hop: stage, attempt: counter of the epoch
 //   manifest     member                     microbatches in this part  a bitmap from cause.microbatch on; hop: stage
-//   digest       0                          the digest                 "state", "loaded": hop: stage
+//   digest       layout of the state        the digest                 "state", "loaded": hop: stage
 //                incarnation of the epoch                              "sum": attempt: counter of the epoch
 //   clock        offset in ns (two's compl.) round trip in ns          to the spawner's steady clock, of this one
 //   mark         the bound                  the highest fill so far    the queue's name

@@ -119,6 +119,16 @@ TEST(Resume, OfAFinishedRunSaysTheSameAgain) {
   EXPECT_EQ(scene.records().steps.size(), 20U);
 }
 
+TEST(Resume, MayCutTheModelAtOtherLayers) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "whole", whole_run(2, 1), {"--single"})), 0);
+  const std::vector<std::string> first{"--set", "pipeline.cut=[1,3]", "--steps", "10"};
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", whole_run(2, 1), first)), 0);
+  ASSERT_EQ(scene.run_to_end(resumed(scene, {"--set", "pipeline.cut=[2,2]"})), 0);
+  EXPECT_EQ(scene.records().weights(), scene.records("whole").weights());
+  EXPECT_EQ(scene.run_to_end({"trace", "check", scene.run().string()}), 0);
+}
+
 TEST(Resume, GoesOnAfterASignal) {
   ProcessScene scene;
   SmallRun longer = whole_run(2, 2);

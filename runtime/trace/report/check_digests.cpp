@@ -16,10 +16,11 @@ struct Reported {
   std::string who;
 };
 
-// A stage of a model that is cut into so many: other cuts have other tensors in it.
+// A stage of a model that is cut into so many: other cuts have other tensors in it (state_layout.h).
 struct Part {
   std::size_t stage_count = 0;
   StageId stage;
+  std::uint64_t layout = 0;
   friend auto operator<=>(const Part&, const Part&) = default;
 };
 
@@ -66,7 +67,7 @@ class Digests {
       never_added_.insert(traced.event.incarnation);
       return;
     }
-    const Part part{*stage_count, StageId{traced.event.cause.hop}};
+    const Part part{*stage_count, StageId{traced.event.cause.hop}, traced.event.subject};
     const auto [known, is_first] = states_[point].try_emplace(part);
     const auto& [branch, applied] = point;
     if (is_first) {

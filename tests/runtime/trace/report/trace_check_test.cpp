@@ -210,6 +210,8 @@ struct Restart {
   std::uint32_t stages = 2;
   std::uint64_t steps = 3;
   Branch branch{};
+  std::uint64_t layout = 0;
+  std::uint64_t other = 0;  // is added to the digests
 };
 
 // The next term's spawner removes every member and starts two replicas of each stage, after so many steps. They load
@@ -239,7 +241,8 @@ void go_on_with(TraceBench& bench, const Restart& restart) {
     loaded.time_ns = bench.now_ns();
     loaded.actor = bench.name_of(node, compose("stage/", index / 2, "/", index % 2));
     loaded.incarnation = Incarnation{kFirstAfter + index};
-    loaded.bytes = restart.stages == 2 ? 6990 + 10 * restart.steps + index / 2 : 555;
+    loaded.subject = restart.layout;
+    loaded.bytes = (restart.stages == 2 ? 6990 + 10 * restart.steps + index / 2 : 555) + restart.other;
     bench.add(node, loaded);
     bench.append(entry, bench.now_ns());
   }
@@ -250,6 +253,16 @@ TraceEvent& loaded_by(TraceBench& bench, std::uint64_t replica) {
   return bench.event(node, [replica](const TraceEvent& event) {
     return event.kind == TraceKind::kDigest && event.incarnation.value == replica;
   });
+}
+
+// The same number of stages with other tensors in them, or digests that another version made.
+TEST(TraceCheck, AStateOfAnotherLayoutIsNotCompared) {
+  for (const std::uint64_t layout : {0U, 9U}) {
+    TraceBench bench;
+    go_on_with(bench, {.stages = 2, .layout = layout, .other = 1000});
+    const CheckReport report = check(bench);
+    EXPECT_EQ(report.is_good(), layout != 0) << all_of(report);
+  }
 }
 
 TEST(TraceCheck, AStageOfAnotherCutHoldsSomethingElse) {
