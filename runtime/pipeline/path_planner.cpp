@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "runtime/base/check.h"
 #include "runtime/base/counter_random.h"
@@ -85,6 +86,7 @@ class IwrrPlanner final : public PathPlanner {
     }
     for (std::size_t stage = 0; stage < path.size(); ++stage) {
       peers_.at(path[stage]).virtual_time = end_of_one_more(request, stage, path[stage]);
+      ++peers_.at(path[stage]).given;
       bans_.probe(path[stage], now);
     }
     return path;
@@ -106,6 +108,8 @@ class IwrrPlanner final : public PathPlanner {
   void failed(Incarnation replica, Instant now) override { bans_.add(replica, now); }
 
   // Shares are those of one step: what was measured wrongly does not add up over steps.
+  // Among equals, whoever was given least in all steps comes first: else a step of few microbatches would pass by the
+  // newest replicas for ever.
   void begin_work() override {
     for (auto& [replica, peer] : peers_) peer.virtual_time = 0;
   }
@@ -113,6 +117,7 @@ class IwrrPlanner final : public PathPlanner {
  private:
   struct Peer {
     double virtual_time = 0;      // milliseconds of work of this step given to it
+    std::uint64_t given = 0;      // microbatches, in all steps since it came
     std::optional<double> speed;  // forwards per millisecond
   };
 
@@ -125,13 +130,16 @@ class IwrrPlanner final : public PathPlanner {
   }
 
   void enter_newcomers(const std::vector<Incarnation>& replicas) {
-    std::optional<double> least;
+    std::optional<Peer> least;
     for (const Incarnation replica : replicas) {
       const auto found = peers_.find(replica);
       if (found == peers_.end()) continue;
-      least = least ? std::min(*least, found->second.virtual_time) : found->second.virtual_time;
+      const Peer& peer = found->second;
+      if (!least) least = Peer{peer.virtual_time, peer.given, std::nullopt};
+      least->virtual_time = std::min(least->virtual_time, peer.virtual_time);
+      least->given = std::min(least->given, peer.given);
     }
-    for (const Incarnation replica : replicas) peers_.try_emplace(replica, Peer{least.value_or(0), std::nullopt});
+    for (const Incarnation replica : replicas) peers_.try_emplace(replica, least.value_or(Peer{}));
   }
 
   // Takes the least virtual time. At the tail of a step, where faster replicas would end all that waits before that one
@@ -142,8 +150,12 @@ class IwrrPlanner final : public PathPlanner {
     if (const auto holder = holder_of(request, stage)) return holder;
     const auto candidates = bans_.candidates(request, stage, now);
     if (candidates.empty()) return std::nullopt;
-    const auto begins = [&](Incarnation replica) { return peers_.at(replica).virtual_time; };
-    const auto ends = [&](Incarnation replica) { return end_of_one_more(request, stage, replica); };
+    const auto begins = [&](Incarnation replica) {
+      return std::pair(peers_.at(replica).virtual_time, peers_.at(replica).given);
+    };
+    const auto ends = [&](Incarnation replica) {
+      return std::pair(end_of_one_more(request, stage, replica), peers_.at(replica).given);
+    };
     const Incarnation next = *std::ranges::min_element(candidates, {}, begins);
     const auto do_others_take_all = [&](Incarnation but) {
       return ended_by_faster(request, stage, but, now) >= static_cast<double>(request.waiting);

@@ -78,6 +78,21 @@ TEST(PathPlanner, UniformGivesEveryReplicaItsShare) {
 }
 
 // In proportion to measured speed, for any speeds; the control: uniform does not.
+TEST(PathPlanner, IwrrPassesByNobodyInStepsOfFewMicrobatches) {
+  Swarm swarm{{{replica(1), replica(2), replica(3)}}, {}, {}};
+  const auto planner = make_path_planner(Routing::kIwrr, 1);
+  const std::map<Incarnation, float> speeds{{replica(1), 20}, {replica(2), 20}, {replica(3), 20}};
+  std::map<Incarnation, int> given;
+  for (int step = 0; step < 30; ++step) {
+    planner->begin_work();
+    for (const auto& [hop, count] : drive(*planner, swarm, speeds, 2)) {
+      given[hop] += count;
+    }
+  }
+  for (const auto& [hop, count] : given) EXPECT_EQ(count, 20) << hop.value;
+  EXPECT_EQ(given.size(), 3U);
+}
+
 TEST(PathPlanner, IwrrSharesWorkBySpeedForRandomSpeeds) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
