@@ -6,6 +6,7 @@
 // donor's link meanwhile. A state that was on its way for less than kLeast says nothing. Pure: time comes in.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -52,11 +53,12 @@ class CopyPace {
     newest_ = {bytes, now};
     bytes_total_ = bytes_total;
   }
-  // Says why it cannot follow steps of that length; empty: it can, or too little is known.
-  [[nodiscard]] std::string why_too_slow(Duration step) const {
+  // Says why it cannot follow steps of that length; empty: it can, or too little is known. So many copies, this one
+  // included, may share its donor's link: alone it would come that much faster.
+  [[nodiscard]] std::string why_too_slow(Duration step, std::size_t sharers = 1) const {
     if (!first_ || newest_.at - first_->at < kLeast || newest_.bytes <= first_->bytes) return {};
     const double seconds = milliseconds(newest_.at - first_->at) / 1000;
-    const double per_second = static_cast<double>(newest_.bytes - first_->bytes) / seconds;
+    const double per_second = static_cast<double>(sharers * (newest_.bytes - first_->bytes)) / seconds;
     const double sum_bytes = static_cast<double>(bytes_total_) / kSumsOfState;
     const double sum_seconds = sum_bytes / per_second;
     const double step_seconds = milliseconds(step) / 1000;

@@ -62,6 +62,7 @@ std::vector<Joiner> JoinDesk::end_on(ProcessIncarnation process) {
 
 std::vector<Joiner> JoinDesk::end_all() {
   states_.clear();
+  given_up_.clear();
   steps_ = StepPace();
   return std::exchange(joiners_, {});
 }
@@ -126,7 +127,10 @@ std::optional<JoinDecision> JoinDesk::judge_late(Joiner& joiner, std::uint64_t c
 // To wait for one that cannot follow would let it in, and then every step would take as long as its link needs.
 std::optional<JoinDecision> JoinDesk::judge_pace(const Joiner& joiner) const {
   if (!follows_sums_ || !steps_.mean()) return std::nullopt;
-  std::string why = joiner.pace.why_too_slow(*steps_.mean());
+  const auto copies = std::ranges::count_if(joiners_, [&](const Joiner& other) {
+    return !other.ready && other.order.stage == joiner.order.stage && other.process != joiner.process;
+  });
+  std::string why = joiner.pace.why_too_slow(*steps_.mean(), 1 + static_cast<std::size_t>(copies));
   if (why.empty()) return std::nullopt;
   return JoinDecision{JoinOutcome::kGiveUp, joiner, std::move(why)};
 }

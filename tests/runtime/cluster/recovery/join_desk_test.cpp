@@ -205,6 +205,31 @@ TEST(JoinDesk, OneThatCanFollowIsHeldFor) {
   EXPECT_EQ(with_rounds.decisions.at(0).outcome, JoinOutcome::kHold) << "no sums are followed";
 }
 
+// Two at a time have half of their donor's link each.
+TEST(JoinDesk, OneThatSharesItsDonorsLinkIsJudgedAsIfItWereAlone) {
+  for (const bool is_alone : {true, false}) {
+    SlowJoiner bench;
+    if (!is_alone) {
+      SpawnStage order;
+      order.stage = kStage;
+      order.replica = Incarnation{20};
+      order.donor = kMember;
+      bench.desk.ask(order, ProcessIncarnation{5}, bench.now);
+    }
+    bench.copy(1500ms);
+    const bool is_given_up = bench.decisions.at(0).outcome == JoinOutcome::kGiveUp;
+    EXPECT_EQ(is_given_up, is_alone) << bench.decisions.at(0).reason;
+  }
+}
+
+TEST(JoinDesk, ForgetsWhoWasGivenUpWhereAllBeginsAnew) {
+  SlowJoiner bench;
+  bench.copy(1s);
+  ASSERT_FALSE(bench.desk.given_up().empty());
+  (void)bench.desk.end_all();
+  EXPECT_TRUE(bench.desk.given_up().empty()) << "it may serve from the start now";
+}
+
 // A commit that is held, for whomever, says nothing of how long a step takes; nor does a gap in what was seen.
 TEST(StepPace, LeavesOutHeldStepsAndGaps) {
   StepPace pace;
