@@ -3,8 +3,7 @@
 // Parts (default: all), each an exact run on paced devices whose total duty leaves two cores idle most of the time:
 //   joins    2 -> 8 -> 2 nodes and 40 joins and leaves within SECONDS (default: 300); of the leaves every other one is
 //            `shoal drain`, the others are SIGTERM to a node
-//   kills    24 workers of 4 stages; within a minute 12 of them and their keepers are killed (SIGKILL), and the
-//   spawner;
+//   kills    24 workers of 4 stages; within a minute 12 of them and their keepers get SIGKILL, and the spawner does;
 //            REBALANCE: swarm.rebalance_every_s of that run (default: 5)
 //   states   a joiner whose link carries 50 Mbit/s (tests/emulator) takes a state of 10 MB, then one of 100 MB
 // Each prints a table and ends the program with 1 where the bits are not those of one process, the trace does not hold,

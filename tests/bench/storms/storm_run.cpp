@@ -47,6 +47,25 @@ void StormRun::terminate(const std::string& name) {
   node(name).keeper->signal(SIGTERM);
 }
 
+std::vector<std::string> StormRun::serving(const std::vector<std::pair<int, int>>& places) const {
+  const auto events = scene_.records().events;
+  std::vector<std::string> nodes;
+  for (const auto& [stage, slot] : places) {
+    const std::string place = "to stage " + std::to_string(stage) + " (slot " + std::to_string(slot) + ", process ";
+    for (const EventLine& view : events) {
+      const auto at = view.subject.find(place);
+      if (at == std::string::npos) continue;
+      const std::string number = view.subject.substr(at + place.size(), view.subject.find(')', at) - at - place.size());
+      const auto joined = std::ranges::find_if(events, [&](const EventLine& event) {
+        return event.event == "joined" && (event.reason + ",").starts_with("as process " + number + ",");
+      });
+      if (joined != events.end()) nodes.push_back(joined->subject);
+      break;
+    }
+  }
+  return nodes;
+}
+
 bool StormRun::kill_node(const std::string& name) {
   const auto worker = scene_.worker_of(name);
   node(name).is_leaving = true;

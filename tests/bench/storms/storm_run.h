@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/bench/recovery_watch.h"
@@ -54,6 +55,8 @@ class StormRun {
   // Looks at the run until then.
   void pass_until(WatchClock::time_point then);
 
+  // The nodes that serve these slots (stage, slot) first, by the run's records; fewer where one of them is not served.
+  [[nodiscard]] std::vector<std::string> serving(const std::vector<std::pair<int, int>>& places) const;
   // Those that were not told to leave.
   [[nodiscard]] std::vector<std::string> here() const;
   [[nodiscard]] const std::vector<StormNode>& nodes() const { return nodes_; }

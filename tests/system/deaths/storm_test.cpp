@@ -11,7 +11,7 @@ namespace shoal {
 namespace {
 
 constexpr int kPaceMs = 12;
-constexpr const char* kSlowLink = "shape node3 <-> * bytes_per_s=400000";
+constexpr const char* kSlowLink = "shape node3 <-> * bytes_per_s=100000";
 constexpr Milliseconds kSoon{60'000};
 
 StormSetup setup_of(int nodes, const std::vector<std::string>& more) {
@@ -35,7 +35,7 @@ bool tells(StormRun& run, const std::string& event, const std::string& about) {
 }
 
 TEST(Storm, NodesJoinAndLeaveAndTheBitsStay) {
-  StormRun run(setup_of(2, {"pipeline.replicas_max=2", "swarm.rebalance_every_s=1"}));
+  StormRun run(setup_of(2, {"pipeline.replicas_max=2", "swarm.rebalance_every_s=1", "swarm.dead_after_ms=30000"}));
   ASSERT_TRUE(run.begin(2));
   for (int joiner = 0; joiner < 2; ++joiner) {
     const std::string name = run.join().name;
@@ -56,15 +56,18 @@ TEST(Storm, NodesJoinAndLeaveAndTheBitsStay) {
   EXPECT_NE(run.scene().records("other").weights(), end.weights) << "the control: other bits are seen";
 }
 
+// Each stage loses two of its four replicas: which node serves which stage hangs on the order of joins.
 TEST(Storm, HalfOfTheWorkersAndTheSpawnerAreKilledAndTheBitsStay) {
   StormRun run(setup_of(8, {"pipeline.replicas=4"}));
   ASSERT_TRUE(run.begin(2));
-  for (const char* victim : {"node1", "node4", "node6"}) {
+  const std::vector<std::string> victims = run.serving({{0, 0}, {1, 1}, {0, 2}, {1, 3}});
+  ASSERT_EQ(victims.size(), 4U);
+  for (const std::string& victim : {victims[0], victims[1], victims[2]}) {
     EXPECT_TRUE(run.kill_node(victim));
     ASSERT_TRUE(run.watcher().wait_for_steps(1));
   }
   EXPECT_TRUE(run.kill_spawner());
-  EXPECT_TRUE(run.kill_node("node7"));
+  EXPECT_TRUE(run.kill_node(victims[3]));
   ASSERT_TRUE(run.watcher().wait_for_steps(3));
   const StormEnd end = run.end();
   EXPECT_TRUE(end.is_in_order) << end.complaint;
