@@ -39,13 +39,13 @@ Status check_units(const DeviceName& device, const ModelConfig& model) {
   return model.precision == Precision::kBf16 ? device_plugin()->check_bf16(device.index) : Done{};
 }
 
-// SHOAL_GRAPHS=1 asks for recorded passes, until a GPU has shown what they are worth.
+// Recorded passes are asked for by the environment: they are an experiment (runtime/device/cuda/README.md).
 bool wants_graphs() {
   const char* const asked = std::getenv("SHOAL_GRAPHS");
   return asked != nullptr && std::string_view(asked) == "1";
 }
 
-// What is encoded is read on the host.
+// Encoded tensors are read on the host.
 std::unique_ptr<StageExecutor> on_gpu(const ExecutorConfig& config, const StagePlan& plan, bool is_encoded) {
   settle_arithmetic(config.config.sync.reduction);
   auto queue = make_stream_queue(torch_device(config.device), wants_graphs() ? device_plugin()->record : nullptr);

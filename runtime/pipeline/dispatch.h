@@ -98,7 +98,6 @@ class DataLoaderCore {
 
   // Why it sends or does not: for `shoal ps`.
   [[nodiscard]] const char* state() const;
-  [[nodiscard]] std::uint32_t credits() const { return credits_.now(); }
   [[nodiscard]] std::uint64_t evaluations_given_up() const { return evaluations_given_up_; }
 
  private:
