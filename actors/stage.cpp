@@ -48,7 +48,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Job::Variant>> kJobWo
 
 // Of the step that this replica works on now.
 [[nodiscard]] Cause trace_cause(Self self, MicrobatchId microbatch) {
-  Cause cause = self->state.cause;
+  Cause cause = self->state.in_trace.cause;
   cause.position = self->state.core->position();
   cause.step = StepId{self->state.core->version()};
   cause.microbatch = microbatch;
@@ -67,7 +67,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Job::Variant>> kJobWo
 
 [[nodiscard]] TraceEvent state_event(Self self, StepId step, std::uint64_t digest, std::string_view of_what) {
   TraceEvent event = digest_event(self, step, digest, of_what);
-  event.subject = state_layout(self->state.runner->tensor_names());
+  event.subject = self->state.in_trace.state_layout;
   return event;
 }
 
@@ -217,7 +217,7 @@ void tell(Self self, const Message& message) {
 void tell(Self self, const JournalEntry& entry) {
   auto& state = self->state;
   const bool is_next = entry.position.value == state.core->position().value + 1;  // the core ignores all others
-  if (is_next) state.cause.branch = entry.branch;
+  if (is_next) state.in_trace.cause.branch = entry.branch;
   if (is_next) trace_entry(state.trace, entry);
   tell<JournalEntry>(self, entry);
 }
@@ -310,13 +310,15 @@ void adopt(Self self, StageSettings settings) {
   });
   state.note = settings.note;
   state.replica = settings.order.replica;
-  state.core.emplace(make_setup(settings, state.runner->tensor_names()), now(self));
+  std::vector<std::string> tensor_names = state.runner->tensor_names();
+  state.in_trace.state_layout = state_layout(tensor_names);
+  state.core.emplace(make_setup(settings, std::move(tensor_names)), now(self));
   const SpawnStage& order = settings.order;
   state.trace = ActorTrace(settings.tracer, compose("stage/", order.stage, "/", order.slot), order.replica);
-  state.cause.run = settings.run;
-  state.cause.term = settings.term;
-  state.cause.branch = order.branch;
-  state.cause.hop = order.stage.value;
+  state.in_trace.cause.run = settings.run;
+  state.in_trace.cause.term = settings.term;
+  state.in_trace.cause.branch = order.branch;
+  state.in_trace.cause.hop = order.stage.value;
   state.trace.record(TraceKind::kSpawn, trace_cause(self, {}));
   state.title = compose("stage/", order.stage, "/", order.slot);
   state.pulse = enter(settings.board, state.title, order.replica.value);

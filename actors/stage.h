@@ -6,6 +6,7 @@
 // so; the node agent, which monitors it, tells the supervisor.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -54,6 +55,12 @@ struct HandedIn {
   std::uint64_t span = 0;  // from when the device has come to it
 };
 
+// Says in the trace where everything of this actor belongs.
+struct StageInTrace {
+  Cause cause;                     // run, term, branch and stage; the rest is filled in by trace_cause()
+  std::uint64_t state_layout = 0;  // of the tensors that its digests are of
+};
+
 struct StageState {
   static inline const char* name = "stage";
   std::unique_ptr<JobRunner> runner;  // first: an aggregate that begins with a handle would be built from self
@@ -63,7 +70,7 @@ struct StageState {
   std::string title;          // stage/1/0
   bool is_scheduled = false;  // a RunNextJob is under way
   ActorTrace trace;
-  Cause cause;  // of what the trace says: run, term, branch and stage; the rest is filled in by trace_cause()
+  StageInTrace in_trace;
   StageMarks marks;
   std::shared_ptr<ActorPulse> pulse;
   std::shared_ptr<WorkNote> note;
