@@ -36,10 +36,13 @@ std::vector<std::vector<int>> best_cuts(const std::vector<double>& costs, int st
                                          std::vector<double>(blocks + 1, std::numeric_limits<double>::infinity()));
   std::vector<std::vector<std::size_t>> from(rows, std::vector<std::size_t>(blocks + 1, 0));
   least[0][0] = 0;
+  std::vector<double> before(blocks + 1, 0);  // the cost of all blocks before each
+  for (std::size_t block = 0; block < blocks; ++block) before[block + 1] = before[block] + costs[block + 1];
   for (std::size_t s = 1; s < rows; ++s) {
     for (std::size_t end = s; end <= blocks; ++end) {
       for (std::size_t begin = s - 1; begin < end; ++begin) {
-        const double own = cost_of_blocks(costs, static_cast<int>(begin), static_cast<int>(end));
+        const double ends = (begin == 0 ? costs.front() : 0) + (end == blocks ? costs.back() : 0);
+        const double own = before[end] - before[begin] + ends;
         const double dearest = std::max(least[s - 1][begin], own);
         if (dearest < least[s][end]) {
           least[s][end] = dearest;

@@ -51,7 +51,7 @@ struct Parameter {
   at::Tensor copy = {};  // in bf16, where products are computed in bf16 and read this parameter
 };
 
-// What a device gives to the parts beside torch's operators.
+// Holds what a device gives to the parts beside torch's operators.
 struct DeviceSupport {
   const FusedMath* fused = nullptr;  // outlives the parts; none: torch's operators alone
   // bf16, of every tensor, kept up to date by whoever steps the weights. Empty: parts make their copies themselves.
