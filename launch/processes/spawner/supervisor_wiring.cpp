@@ -26,7 +26,6 @@ using namespace std::chrono_literals;
 
 constexpr auto kRelinkTime = 500ms;  // to dial and greet again next door; two heartbeats may be missed besides
 constexpr auto kProbeLimit = 1s;
-constexpr double kLeastGain = 0.05;  // of a move: speeds that busy machines tell are off by some percent
 constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
 
 // Without a limit every node that comes is used, except those that were started to be spares.
@@ -77,7 +76,7 @@ SupervisorConfig supervisor_config(const OpenedRun& run, const SpawnerProcessOpt
   out.replicas = replicas_wanted(config.pipeline);
   out.replicas_max = replicas_max(config.pipeline, options);
   if (config.swarm.rebalance_every_s > 0) out.rebalance_every = std::chrono::seconds(config.swarm.rebalance_every_s);
-  out.rebalance.least_gain = kLeastGain;
+  out.rebalance.least_gain = kLeastGainOfARun;
   constexpr std::size_t kEndless = std::numeric_limits<std::size_t>::max();
   const auto budget = static_cast<std::size_t>(config.swarm.restart_budget);
   out.restart_budget = budget == 0 ? kEndless : budget;

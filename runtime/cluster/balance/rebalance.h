@@ -33,6 +33,9 @@ struct StageLoad {
   std::size_t keeps = 1;                  // of them, whatever others need
 };
 
+// The least gain of a run's moves: speeds that busy machines tell are off by some percent.
+inline constexpr double kLeastGainOfARun = 0.05;
+
 struct RebalanceRule {
   double least_gain = 0.01;  // share of the weakest stage's capacity below which a gain is none
   double rest_s = 0;         // time for which a replica stays in a stage that it has begun to serve

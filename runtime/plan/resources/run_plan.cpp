@@ -12,7 +12,6 @@
 namespace shoal {
 namespace {
 
-constexpr double kPassesOfTraining = 3;  // a backward is two forwards
 constexpr double kSecondsPerHour = 3600;
 
 double tokens_of_microbatch(const Config& config) {

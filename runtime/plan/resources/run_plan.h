@@ -61,6 +61,8 @@ struct RunPlan {
   bool fits = true;
 };
 
+inline constexpr double kPassesOfTraining = 3;  // of a microbatch: a backward is two forwards
+
 // Returns the time of one pass of a microbatch: a forward is one, a backward two. CHECKs that the speed is known.
 [[nodiscard]] double pass_s_of(const MachineKind& machine, const CutStage& stage, const Config& config);
 

@@ -4,21 +4,6 @@
 #include <algorithm>
 
 namespace shoal {
-namespace {
-
-constexpr double kLeastGain = 0.05;  // that of a run
-constexpr double kPassesOfTraining = 3;
-
-double pass_s_at(const StepMachine& machine, double now_s) {
-  double pass_s = machine.passes.front().pass_s;
-  for (const PassTime& pass : machine.passes) {
-    if (pass.from_s <= now_s) pass_s = pass.pass_s;
-  }
-  return pass_s;
-}
-
-}  // namespace
-
 StepMoves::StepMoves(const StepScene& scene)
     : scene_(scene), members_(static_cast<std::size_t>(scene.config.pipeline.stages)) {
   for (std::size_t i = 0; i < scene.machines.size(); ++i) {
@@ -49,7 +34,7 @@ std::optional<std::size_t> StepMoves::decide(double now_s, double step_s) {
     }
   }
   RebalanceRule rule;
-  rule.least_gain = kLeastGain;
+  rule.least_gain = kLeastGainOfARun;
   rule.rest_s = period_s;
   rule.lost_work_s = step_s;
   if (move_took_s_) rule.warm_up_s = *move_took_s_;

@@ -1,4 +1,4 @@
-// Who serves which stage in a scene, and the moves of `swarm.rebalance_every_s`: those that decide_move() decides.
+// Knows who serves which stage in a scene, and makes the moves of `swarm.rebalance_every_s` that decide_move() decides.
 //
 //   serving ──decide──▶ avoided ──commit──▶ away, copying a state ──first commit after──▶ serving the other stage
 //

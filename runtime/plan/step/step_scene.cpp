@@ -9,6 +9,14 @@
 
 namespace shoal {
 
+double pass_s_at(const StepMachine& machine, double now_s) {
+  double pass_s = machine.passes.front().pass_s;
+  for (const PassTime& pass : machine.passes) {
+    if (pass.from_s <= now_s) pass_s = pass.pass_s;
+  }
+  return pass_s;
+}
+
 StepScene scene_of(const RunPlan& plan) {
   StepScene scene;
   scene.config = plan.config;

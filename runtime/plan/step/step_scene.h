@@ -14,7 +14,7 @@
 
 namespace shoal {
 
-// What lies between one process and all others, each way. Of two processes the slower rate and the longer latency hold.
+// Describes the link of one process to all others, each way. Of two processes the slower rate and longer latency hold.
 struct StepLink {
   double latency_s = 0;
   double bit_s = std::numeric_limits<double>::infinity();
@@ -32,6 +32,9 @@ struct StepMachine {
   std::vector<PassTime> passes;  // ascending, the first from 0 on
   StepLink link;
 };
+
+// A machine's time for a pass of a stage of load 1 at that moment.
+[[nodiscard]] double pass_s_at(const StepMachine& machine, double now_s);
 
 struct StepScene {
   Config config;

@@ -200,8 +200,8 @@ void StepSimulation::decide_move() {
   at(*moves_.next_s(), [this] { decide_move(); });
 }
 
-// Who leaves was avoided since the move was decided: nothing of the new step has gone there. A machine that comes back
-// is another replica.
+// A leaver was avoided since the move was decided: nothing of the new step has gone there. A machine that comes back is
+// another replica.
 void StepSimulation::move() {
   const auto change = moves_.committed(now_s_);
   if (!change) return;
@@ -269,11 +269,7 @@ WeightGradients StepSimulation::gradients_of(std::size_t machine, MicrobatchId m
 }
 
 double StepSimulation::pass_s(std::size_t machine) const {
-  double pass_s = 0;
-  for (const PassTime& pass : scene_.machines[machine].passes) {
-    if (pass.from_s <= now_s_) pass_s = pass.pass_s;
-  }
-  return pass_s * scene_.loads[moves_.stage_of(machine)];
+  return pass_s_at(scene_.machines[machine], now_s_) * scene_.loads[moves_.stage_of(machine)];
 }
 
 int StepSimulation::passes_of(std::size_t machine, const Task& task, WeightGradients when) const {
