@@ -38,13 +38,6 @@ class ReplicasWanted {
     for (std::uint32_t stage = 0; stage < stages; ++stage) counts.push_back(of(StageId{stage}));
     return counts;
   }
-  // The same, but no stage has more than that many.
-  [[nodiscard]] ReplicasWanted capped(std::uint32_t each) const {
-    if (listed_.empty()) return std::min(each_, each);
-    std::vector<std::uint32_t> listed = listed_;
-    for (std::uint32_t& count : listed) count = std::min(count, each);
-    return ReplicasWanted(std::move(listed));
-  }
   // As the key has it: "2", or "[5, 1, 1, 1]".
   [[nodiscard]] std::string text() const {
     if (listed_.empty()) return compose(each_);

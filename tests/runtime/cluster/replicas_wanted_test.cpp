@@ -12,7 +12,6 @@ TEST(ReplicasWanted, OneNumberGoesForEveryStage) {
   EXPECT_EQ(wanted.of(StageId{7}), 3U);
   EXPECT_EQ(wanted.total(4), 12U);
   EXPECT_EQ(wanted.text(), "3");
-  EXPECT_EQ(wanted.capped(2).total(4), 8U);
 }
 
 TEST(ReplicasWanted, AListHasOneForEachStageAndNoneBeyond) {
@@ -27,7 +26,6 @@ TEST(ReplicasWanted, AListHasOneForEachStageAndNoneBeyond) {
   EXPECT_EQ(wanted.most(), 5U);
   EXPECT_EQ(wanted.least(), 1U);
   EXPECT_EQ(wanted.text(), "[5, 1, 2, 1]");
-  EXPECT_EQ(wanted.capped(2).text(), "[2, 1, 2, 1]");
 }
 
 }  // namespace
