@@ -4,18 +4,12 @@
 #include <gtest/gtest.h>
 #include <xxhash.h>
 
-#include <random>
 #include <utility>
+
+#include "tests/runtime/device/drawn_words.h"
 
 namespace shoal {
 namespace {
-
-std::vector<std::uint32_t> drawn(std::size_t words) {
-  std::mt19937 random(static_cast<unsigned>(words));
-  std::vector<std::uint32_t> values(words);
-  for (auto& value : values) value = static_cast<std::uint32_t>(random());
-  return values;
-}
 
 std::uint64_t digest_of(const std::vector<std::vector<std::uint32_t>>& tensors) {
   Digest digest;

@@ -6,16 +6,10 @@
 #include "tests/runtime/device/cuda/kernels/device_array.h"
 #include "tests/runtime/device/cuda/kernels/faults.h"
 #include "tests/runtime/device/cuda/kernels/values.h"
+#include "tests/runtime/device/drawn_words.h"
 
 namespace shoal::gpu {
 namespace {
-
-std::vector<std::uint32_t> drawn(std::size_t words) {
-  std::mt19937 random(static_cast<unsigned>(words));
-  std::vector<std::uint32_t> values(words);
-  for (auto& value : values) value = static_cast<std::uint32_t>(random());
-  return values;
-}
 
 std::vector<std::uint64_t> values_on_cpu(const std::vector<std::uint32_t>& tensor) {
   std::vector<std::uint64_t> values;
