@@ -1,6 +1,6 @@
-// What a member of a stage can sum by, beside its connections to the others: a library of collectives on its device.
+// Names the library of collectives on its device by which a member of a stage can sum, beside its connections.
 //
-// It is said in each epoch anew; nothing of it is remembered by whoever chooses (runtime/sync/collective).
+// An offer is made in each epoch anew; whoever chooses remembers nothing of it (runtime/sync/collective).
 #pragma once
 
 #include <cstdint>

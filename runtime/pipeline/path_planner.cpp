@@ -96,7 +96,7 @@ class IwrrPlanner final : public PathPlanner {
     for (const Hop& hop : trail) {
       bans_.lift(hop.replica);
       const auto found = peers_.find(hop.replica);
-      // What it waited there is no part of its speed: who has less to do would seem to be faster.
+      // Waiting there is no part of its speed: a replica that has less to do would seem to be faster.
       const double took_ms = static_cast<double>(hop.compute_ms) + static_cast<double>(hop.transfer_ms);
       if (found == peers_.end() || !(took_ms > 0) || took_ms > std::numeric_limits<float>::max()) continue;
       const double speed = kTrainLoad / std::max(took_ms, 1e-3);

@@ -38,7 +38,7 @@ class NcclRunner final : public CollectiveRunner {
     watcher_.join();
   }
 
-  // What has not begun when a later order comes is void: an order is of a higher epoch than those before it.
+  // A later order makes void whatever has not begun: an order is of a higher epoch than those before it.
   void hand_in(CollectiveOrder order) override {
     {
       const std::lock_guard lock(mutex_);

@@ -43,7 +43,7 @@ class NcclSession {
   void start(News& news);
   void queued(News& news);
   void look_at_device(News& news);
-  // What the communicator says of itself: success, in progress, an error.
+  // Returns the communicator's own word: success, in progress, an error.
   [[nodiscard]] int state() const;
   void fail_sum(std::string reason, News& news);
   [[nodiscard]] std::string failure(const std::string& call, int error) const;

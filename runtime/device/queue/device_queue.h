@@ -30,8 +30,8 @@ class DeviceGraph {
 
   // Within a turn of the queue that recorded it.
   virtual void replay() = 0;
-  // What the work gave back, at the addresses of the recording: of no meaning before the first replay, and written over
-  // by each.
+  // Returns the tensors that the work gave back, at the addresses of the recording: of no meaning before the first
+  // replay, and written over by each.
   [[nodiscard]] virtual const std::vector<at::Tensor>& results() const = 0;
 };
 

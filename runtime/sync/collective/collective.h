@@ -1,4 +1,4 @@
-// What a member hands to the library that sums on its device, and what it hears of it, as values.
+// Values that a member hands to the library that sums on its device, and hears of it.
 //
 //   CollectiveSum ──▶ (a communicator is made, or was kept) ──▶ CollectiveSummed        the communicator is kept
 //       │                                      └─ any failure ──▶ CollectiveFailed      it is given up

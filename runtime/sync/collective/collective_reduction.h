@@ -25,7 +25,7 @@ class CollectiveReduction final : public GroupReduction {
 
   // For the library, now; at most once.
   [[nodiscard]] std::optional<CollectiveSum> take_order();
-  // What came of it. News of another order change nothing.
+  // Takes what came of it. News of another order change nothing.
   [[nodiscard]] std::vector<AddressedPart> hear(const CollectiveIdMade& made);
   void hear(const CollectiveSummed& summed);
 

@@ -25,7 +25,7 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   return lives->front().begin.steady_ns - first->begin_ns;
 }
 
-// What commits count, with the time at which it was computed.
+// Finds the work that commits count, with the time at which it was computed.
 class CountedWork {
  public:
   CountedWork(const RunTrace& trace, const TracedJournal& journal) {

@@ -1,4 +1,4 @@
-// Where the members of a communicator of tests meet: shared memory that threads and processes map, and a sum in chunks.
+// Lets the members of a communicator of tests meet: shared memory that threads and processes map, and a sum in chunks.
 //
 //   every chunk: all write their own ── all there ──▶ each adds them in the order of ranks ── all have read ──▶ next
 //

@@ -60,7 +60,7 @@ class DeviceMath {
   [[nodiscard]] virtual LossAndGradient loss_and_gradient(const at::Tensor& logits_BTV,
                                                           const at::Tensor& targets_BT) const = 0;
 
-  // What the parts of the model get; none: torch's operators alone. Lives as long as this.
+  // Returns what the parts of the model get; none: torch's operators alone. Lives as long as this.
   [[nodiscard]] virtual const FusedMath* fused() const { return nullptr; }
 };
 

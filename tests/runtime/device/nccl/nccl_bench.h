@@ -128,7 +128,7 @@ class NcclMembers {
       return std::ranges::none_of(news_, [](const auto& all) { return all.empty(); });
     });
   }
-  // What a member told last, as a sum; nothing where it failed.
+  // Returns what a member told last, as a sum; nothing where it failed.
   [[nodiscard]] TensorBlob take_sum(std::uint32_t rank) {
     const auto all = std::exchange(news_[rank], {});
     const auto* summed = all.empty() ? nullptr : std::get_if<CollectiveSummed>(&all.back());

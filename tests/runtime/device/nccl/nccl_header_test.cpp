@@ -1,4 +1,4 @@
-// What is declared by hand against NVIDIA's header, where that is installed.
+// Compares what is declared by hand with NVIDIA's header, where that is installed.
 #include <gtest/gtest.h>
 
 #include "runtime/device/nccl/nccl_library.h"

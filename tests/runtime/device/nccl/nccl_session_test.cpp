@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 constexpr std::size_t kValues = 50'000;  // several chunks of the tests' library
 
-// What the ring makes of the same contributions.
+// Returns what the ring makes of the same contributions.
 TensorBlob sum_of_ring(const std::vector<TensorBlob>& contributions) {
   ReductionPlan plan;
   plan.members = static_cast<std::uint32_t>(contributions.size());

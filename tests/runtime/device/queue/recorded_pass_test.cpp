@@ -111,7 +111,7 @@ TEST(RecordedStage, AGraphThatDoesNothingIsSeen) {
 }
 
 // All forwards are under way before the first backward: as many slots as microbatches, each with memory of its own.
-// What was given to the other stage is not written over while that one reads it.
+// Tensors that were given to the other stage are not written over while that one reads them.
 TEST(RecordedStage, KeepsTheMemoryOfEachMicrobatchInFlight) {
   const Config config = config_of();
   constexpr std::uint32_t kInFlight = 3;

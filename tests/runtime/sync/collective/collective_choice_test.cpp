@@ -1,4 +1,4 @@
-// What a sum is made by, from what its members say.
+// Tests what a sum is made by, from what its members say.
 #include "runtime/sync/collective/collective_choice.h"
 
 #include <gmock/gmock.h>

@@ -121,7 +121,7 @@ class Swarm {
     hand_in();
   }
 
-  // Whether all come to the sum.
+  // Returns true when all come to the sum.
   [[nodiscard]] bool settles(bool repeats) {
     for (int turn = 0; turn < 200; ++turn) {
       if (repeats && turn % 10 == 9) repeat();
