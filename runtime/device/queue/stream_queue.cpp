@@ -1,4 +1,4 @@
-// Not seen on a GPU yet. Marks are events without timing; a stream follows them without the host.
+// Marks are events without timing; a stream follows them without the host.
 #include "runtime/device/queue/stream_queue.h"
 
 #include <ATen/Context.h>
@@ -67,7 +67,7 @@ std::shared_ptr<DeviceQueue> make_stream_queue(at::Device device, GraphRecorder 
 
 void settle_arithmetic(Reduction reduction) {
   at::Context& torch = at::globalContext();
-  torch.setAllowBF16ReductionCuBLAS(false, false);
+  torch.setAllowBF16ReductionCuBLAS(false, true);  // sums of float32, split over k in an order of the shape alone
   torch.setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL, at::Float32Precision::IEEE);
   torch.setDeterministicFillUninitializedMemory(false);  // nothing here reads what it has not written
   torch.setDeterministicAlgorithms(reduction == Reduction::kExact, false);
