@@ -22,8 +22,8 @@ Transformer::Transformer(const ModelConfig& model, const StagePlan& plan, const 
     CHECK(layer.parts.size() == 4, "a block is two branches, each a norm and what follows it");
     for (const std::size_t at : {0U, 2U}) {
       const DropoutPlace place{*layer.block, at == 0 ? DropoutSite::kAttention : DropoutSite::kMlp, parameters.fused()};
-      parts_.push_back(std::make_unique<Branch>(make_norm(std::get<NormSpec>(layer.parts[at]), parameters),
-                                                make_part(layer.parts[at + 1], parameters), place));
+      auto norm = make_norm(std::get<NormSpec>(layer.parts[at]), parameters, parameters.product_type());
+      parts_.push_back(std::make_unique<Branch>(std::move(norm), make_part(layer.parts[at + 1], parameters), place));
     }
   }
 }

@@ -47,7 +47,7 @@ Attention::Attention(const AttentionSpec& spec, const Parameters& parameters)
       heads_(spec.heads),
       kv_heads_(spec.kv_heads),
       head_size_(spec.head_size),
-      out_(spec.out, parameters, at::kFloat) {
+      out_(spec.out, parameters, parameters.branch_type()) {
   CHECK(heads_ % kv_heads_ == 0, "every key serves as many queries");
   CHECK(spec.in.size() == 1 || spec.in.size() == 3, "queries, keys and values come out of one projection or of three");
   for (const ProjectionSpec& in : spec.in) {
@@ -82,7 +82,7 @@ at::Tensor Attention::backward(const at::Tensor& dy_BTC, Tape& tape, ParameterGr
   const at::Tensor dv = from_heads(gather(dv_BHTD), nullptr, kNoRotary, tape, gradients);
   const at::Tensor dk = from_heads(gather(dk_BHTD), key_norm_.get(), rotary_, tape, gradients);
   const at::Tensor dq = from_heads(dq_BHTD, query_norm_.get(), rotary_, tape, gradients);
-  return unproject({dq, dk, dv}, tape, gradients).to(at::kFloat);
+  return unproject({dq, dk, dv}, tape, gradients);
 }
 
 std::vector<at::Tensor> Attention::project(const at::Tensor& x_BTC, Tape& tape) const {

@@ -41,16 +41,17 @@ class FusedMath {
   [[nodiscard]] virtual GatedGradient swiglu_backward(const at::Tensor& gate, const at::Tensor& up,
                                                       const at::Tensor& dy) const = 0;
 
-  // x times dropout.mask(), which is drawn where x is: both ways alike. streams: of its samples (Dropout::streams). 4
-  // divides the elements of a sample.
+  // x, float32 or bf16, times dropout.mask(), which is drawn where x is: both ways alike. streams: of its samples
+  // (Dropout::streams). 4 divides the elements of a sample.
   [[nodiscard]] virtual at::Tensor drop(const at::Tensor& x_BTC, const Dropout& dropout,
                                         const std::vector<std::uint64_t>& streams) const = 0;
 
-  // sum = x + branch, y = norm(sum), over rows of the last dimension.
+  // sum = x + branch, y = norm(sum), over rows of the last dimension. branch: of y's type; the sum is float32.
   struct NormWeights {
     NormKind kind = NormKind::kLayer;
     double eps = 0;
     at::Tensor weight, bias;
+    at::ScalarType y = at::kFloat;  // or bf16
   };
   struct NormResult {
     at::Tensor sum, y, mean, rstd;  // mean: kLayer alone
@@ -60,7 +61,8 @@ class FusedMath {
   struct NormGradient {
     at::Tensor dx, dweight, dbias;
   };
-  // dx = around + the norm's. around: the gradient that goes round the norm, absent where nothing does.
+  // dx = around + the norm's, float32. dy: float32 or bf16. around: the gradient that goes round the norm, absent where
+  // nothing does.
   [[nodiscard]] virtual NormGradient residual_norm_backward(const NormWeights& norm, const NormResult& kept,
                                                             const at::Tensor& dy, const at::Tensor& around) const = 0;
 

@@ -18,7 +18,9 @@ struct Maker {
   std::unique_ptr<ModelPart> operator()(const EmbeddingSpec& spec) const {
     return std::make_unique<Embedding>(spec, parameters);
   }
-  std::unique_ptr<ModelPart> operator()(const NormSpec& spec) const { return make_norm(spec, parameters); }
+  std::unique_ptr<ModelPart> operator()(const NormSpec& spec) const {
+    return make_norm(spec, parameters, parameters.product_type());
+  }
   std::unique_ptr<ModelPart> operator()(const AttentionSpec& spec) const {
     return std::make_unique<Attention>(spec, parameters);
   }

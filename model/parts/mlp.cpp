@@ -16,7 +16,7 @@ class GeluMlp final : public ModelPart {
   GeluMlp(const MlpSpec& spec, const Parameters& parameters)
       : product_type_(parameters.product_type()),
         in_(spec.in.at(0), parameters, product_type_),
-        out_(spec.out, parameters, at::kFloat) {}
+        out_(spec.out, parameters, parameters.branch_type()) {}
 
   [[nodiscard]] at::Tensor forward(const at::Tensor& x_BTC, Tape& tape) const override {
     const at::Tensor before_BTF = in_.forward(x_BTC.to(product_type_), tape);
@@ -26,7 +26,7 @@ class GeluMlp final : public ModelPart {
 
   [[nodiscard]] at::Tensor backward(const at::Tensor& dy, Tape& tape, ParameterGradients& gradients) const override {
     const at::Tensor dafter_BTF = out_.backward(dy, tape, gradients);
-    return in_.backward(tanh_gelu_backward(tape.take(), dafter_BTF), tape, gradients).to(at::kFloat);
+    return in_.backward(tanh_gelu_backward(tape.take(), dafter_BTF), tape, gradients);
   }
 
  private:
@@ -47,7 +47,7 @@ class FusedGeluMlp final : public ModelPart {
         product_type_(parameters.product_type()),
         in_(without_bias(spec.in.at(0)), parameters, product_type_),
         bias_(parameters.of(spec.in.at(0).bias.value())),
-        out_(spec.out, parameters, at::kFloat) {}
+        out_(spec.out, parameters, parameters.branch_type()) {}
 
   [[nodiscard]] at::Tensor forward(const at::Tensor& x_BTC, Tape& tape) const override {
     const at::Tensor before_BTF = in_.forward(x_BTC.to(product_type_), tape);
@@ -59,7 +59,7 @@ class FusedGeluMlp final : public ModelPart {
     const at::Tensor dafter_BTF = out_.backward(dy, tape, gradients);
     const auto [dbefore_BTF, dbias] = math_.bias_gelu_backward(tape.take(), bias_.value, dafter_BTF);
     gradients.set(bias_, dbias);
-    return in_.backward(dbefore_BTF, tape, gradients).to(at::kFloat);
+    return in_.backward(dbefore_BTF, tape, gradients);
   }
 
  private:
@@ -121,7 +121,7 @@ class Bf16SwigluMlp final : public ModelPart {
     const at::Tensor gate_BTF = tape.take();
     const auto [dgate_BTF, dup_BTF] = bf16_swiglu_backward(gate_BTF, up_BTF, d_BTF);
     const at::Tensor dx = up_.backward(dup_BTF, tape, gradients);
-    return dx.add(gate_.backward(dgate_BTF, tape, gradients)).to(at::kFloat);
+    return dx.add(gate_.backward(dgate_BTF, tape, gradients));
   }
 
  private:
@@ -136,7 +136,7 @@ class FusedSwigluMlp final : public ModelPart {
         product_type_(parameters.product_type()),
         gate_(spec.in.at(0), parameters, product_type_),
         up_(spec.in.at(1), parameters, product_type_),
-        down_(spec.out, parameters, at::kFloat) {}
+        down_(spec.out, parameters, parameters.branch_type()) {}
 
   [[nodiscard]] at::Tensor forward(const at::Tensor& x_BTC, Tape& tape) const override {
     const at::Tensor x = x_BTC.to(product_type_);
@@ -153,7 +153,7 @@ class FusedSwigluMlp final : public ModelPart {
     const at::Tensor gate_BTF = tape.take();
     const auto [dgate_BTF, dup_BTF] = math_.swiglu_backward(gate_BTF, up_BTF, d_BTF);
     const at::Tensor dx = up_.backward(dup_BTF, tape, gradients);
-    return dx.add(gate_.backward(dgate_BTF, tape, gradients)).to(at::kFloat);
+    return dx.add(gate_.backward(dgate_BTF, tape, gradients));
   }
 
  private:

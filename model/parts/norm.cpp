@@ -32,8 +32,8 @@ class LayerNorm final : public Norm {
     const at::Tensor rstd = tape.take();
     const at::Tensor mean = tape.take();
     const at::Tensor x = tape.take();
-    auto [dx, dweight, dbias] =
-        at::native_layer_norm_backward(dy, x, {width_}, mean, rstd, weight_.value, bias_.value, {true, true, true});
+    auto [dx, dweight, dbias] = at::native_layer_norm_backward(dy.to(at::kFloat), x, {width_}, mean, rstd,
+                                                               weight_.value, bias_.value, {true, true, true});
     gradients.set(weight_, dweight);
     gradients.set(bias_, dbias);
     return dx;
@@ -77,7 +77,9 @@ class RmsNorm final : public Norm {
 
  private:
   // Returns x's gradient in two terms: through x times scale, and through the scale.
-  std::pair<at::Tensor, at::Tensor> halves(const at::Tensor& dy, Tape& tape, ParameterGradients& gradients) const {
+  std::pair<at::Tensor, at::Tensor> halves(const at::Tensor& dy_of_any, Tape& tape,
+                                           ParameterGradients& gradients) const {
+    const at::Tensor dy = dy_of_any.to(at::kFloat);
     const at::Tensor normal = tape.take();
     const at::Tensor scale = tape.take();
     const at::Tensor x = tape.take();
@@ -97,8 +99,8 @@ class RmsNorm final : public Norm {
 // Either of them, with the sum before it, by the device's own kernels.
 class FusedNorm final : public Norm {
  public:
-  FusedNorm(const NormSpec& spec, const Parameters& parameters)
-      : math_(*parameters.fused()), kind_(spec.kind), eps_(spec.eps), weight_(parameters.of(spec.weight)) {
+  FusedNorm(const NormSpec& spec, const Parameters& parameters, at::ScalarType y)
+      : math_(*parameters.fused()), kind_(spec.kind), eps_(spec.eps), y_(y), weight_(parameters.of(spec.weight)) {
     if (spec.bias) bias_ = parameters.of(*spec.bias);
   }
 
@@ -134,21 +136,22 @@ class FusedNorm final : public Norm {
 
  private:
   [[nodiscard]] FusedMath::NormWeights weights() const {
-    return {kind_, eps_, weight_.value, bias_ ? bias_->value : at::Tensor()};
+    return {kind_, eps_, weight_.value, bias_ ? bias_->value : at::Tensor(), y_};
   }
 
   const FusedMath& math_;
   NormKind kind_;
   double eps_;
+  at::ScalarType y_;
   Parameter weight_;
   std::optional<Parameter> bias_;
 };
 
 }  // namespace
 
-std::unique_ptr<Norm> make_norm(const NormSpec& spec, const Parameters& parameters) {
+std::unique_ptr<Norm> make_norm(const NormSpec& spec, const Parameters& parameters, at::ScalarType y) {
   const FusedMath* fused = parameters.fused();
-  if (fused != nullptr && fused->takes_norm_of(spec.width)) return std::make_unique<FusedNorm>(spec, parameters);
+  if (fused != nullptr && fused->takes_norm_of(spec.width)) return std::make_unique<FusedNorm>(spec, parameters, y);
   if (spec.kind == NormKind::kLayer) return std::make_unique<LayerNorm>(spec, parameters);
   return std::make_unique<RmsNorm>(spec, parameters);
 }

@@ -25,6 +25,8 @@ class Norm : public ModelPart {
                                                  ParameterGradients& gradients) const = 0;
 };
 
-[[nodiscard]] std::unique_ptr<Norm> make_norm(const NormSpec& spec, const Parameters& parameters);
+// y: the type that what follows takes; a device's own kernels write it, torch's operators give float32.
+[[nodiscard]] std::unique_ptr<Norm> make_norm(const NormSpec& spec, const Parameters& parameters,
+                                              at::ScalarType y = at::kFloat);
 
 }  // namespace shoal

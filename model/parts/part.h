@@ -69,6 +69,8 @@ class Parameters {
 
   // Type that operands of products and attention are rounded to: bf16, or float32 as everything else is.
   [[nodiscard]] at::ScalarType product_type() const { return copies_ ? at::kBFloat16 : at::kFloat; }
+  // Type of what a branch adds to the residual stream: float32, or the products' where the device's norm adds it.
+  [[nodiscard]] at::ScalarType branch_type() const { return device_.fused ? product_type() : at::kFloat; }
   // None in float32.
   [[nodiscard]] const std::shared_ptr<Bf16Copies>& copies() const { return copies_; }
   // None: parts call torch's operators.
@@ -119,14 +121,15 @@ class ModelPart {
   ModelPart(const ModelPart&) = delete;
   ModelPart& operator=(const ModelPart&) = delete;
 
-  // x: float32 [B,T,C]; an embedding takes tokens, int32 or int64 [B,T]. Returns float32 [B,T,..].
+  // x: float32 [B,T,C], or bf16 of a norm before products; an embedding takes tokens, int32 or int64 [B,T]. Returns
+  // float32 [B,T,..], or bf16: a branch of Parameters::branch_type(), a norm before products, logits.
   [[nodiscard]] virtual at::Tensor forward(const at::Tensor& x, Tape& tape) const = 0;
   // The same from stream to stream: equal sums, in the same order.
   [[nodiscard]] virtual Residual forward_stream(const Residual& from, Tape& tape) const {
     return {forward(from.sum(), tape)};
   }
-  // dy: of the shape of y. Takes what forward kept, sets the gradients of the part's parameters, and returns dx
-  // (undefined for an embedding).
+  // dy: of the shape of y, float32 or bf16. Takes what forward kept, sets the gradients of the part's parameters, and
+  // returns dx: float32, or bf16 out of products (undefined for an embedding).
   [[nodiscard]] virtual at::Tensor backward(const at::Tensor& dy, Tape& tape, ParameterGradients& gradients) const = 0;
 };
 

@@ -4,10 +4,18 @@
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/zeros.h>
 
 #include "model/parts/bf16/product.h"
 
+#include "runtime/base/check_after_torch.h"
+
 namespace shoal {
+namespace {
+
+constexpr std::int64_t kRowsTogether = 64;  // of the vocabulary: products of odd sizes miss a GPU's fast kernels
+
+}  // namespace
 
 Projection::Projection(const ProjectionSpec& spec, const Parameters& parameters, at::ScalarType result)
     : orientation_(spec.orientation), result_(result), weight_(parameters.of_product(spec.weight)) {
@@ -60,7 +68,11 @@ at::Tensor Projection::backward(const at::Tensor& dy_BTO, Tape& tape, ParameterG
   return dx_BTI(at::mm(dy_NO, is_in_out ? weight_.value.t() : weight_.value));
 }
 
-Head::Head(const ProjectionSpec& spec, const Parameters& parameters) : weight_VC_(parameters.of_product(spec.weight)) {}
+Head::Head(const ProjectionSpec& spec, const Parameters& parameters) : weight_VC_(parameters.of_product(spec.weight)) {
+  if (!weight_VC_.copy.defined() || parameters.fused() == nullptr) return;
+  const std::int64_t rows = (weight_VC_.value.size(0) + kRowsTogether - 1) / kRowsTogether * kRowsTogether;
+  padded_VC_ = at::zeros({rows, weight_VC_.value.size(1)}, weight_VC_.copy.options());
+}
 
 at::Tensor Head::forward(const at::Tensor& x_BTC, Tape& tape) const {
   if (!weight_VC_.copy.defined()) {
@@ -69,13 +81,19 @@ at::Tensor Head::forward(const at::Tensor& x_BTC, Tape& tape) const {
   }
   const at::Tensor x_NC = x_BTC.reshape({-1, x_BTC.size(2)}).to(at::kBFloat16);
   tape.keep(x_NC);
+  const std::int64_t B = x_BTC.size(0), T = x_BTC.size(1), V = weight_VC_.value.size(0);
+  if (padded_VC_.defined()) {
+    padded_VC_.narrow(0, 0, V).copy_(weight_VC_.copy);
+    return at::mm(x_NC, padded_VC_.t()).view({B, T, -1}).narrow(2, 0, V);
+  }
   const at::Tensor logits_NV =
       bf16_product(x_NC, {weight_VC_.value, weight_VC_.copy}, std::nullopt, Orientation::kOutIn, at::kFloat);
-  return logits_NV.view({x_BTC.size(0), x_BTC.size(1), logits_NV.size(1)});
+  return logits_NV.view({B, T, V});
 }
 
 at::Tensor Head::backward(const at::Tensor& dy_BTV, Tape& tape, ParameterGradients& gradients) const {
   const at::Tensor x = tape.take();
+  if (padded_VC_.defined()) return backward_padded(dy_BTV, x, gradients);
   const at::Tensor dy_NV = dy_BTV.reshape({-1, dy_BTV.size(2)});
   if (weight_VC_.copy.defined()) {
     const at::Tensor d_NV = dy_NV.to(at::kBFloat16);
@@ -85,6 +103,16 @@ at::Tensor Head::backward(const at::Tensor& dy_BTV, Tape& tape, ParameterGradien
   }
   gradients.set(weight_VC_, at::mm(dy_NV.t(), x.reshape({-1, x.size(2)})));
   return at::mm(dy_NV, weight_VC_.value).view(x.sizes());
+}
+
+// What lies behind the vocabulary in dy's rows is zero (DeviceMath::loss_and_gradient).
+at::Tensor Head::backward_padded(const at::Tensor& dy_BTV, const at::Tensor& x_NC,
+                                 ParameterGradients& gradients) const {
+  const std::int64_t B = dy_BTV.size(0), T = dy_BTV.size(1), V = dy_BTV.size(2), rows = padded_VC_.size(0);
+  CHECK(dy_BTV.scalar_type() == at::kBFloat16 && dy_BTV.stride(1) == rows, "the gradient of padded logits");
+  const at::Tensor dy_NV = dy_BTV.as_strided({B * T, rows}, {rows, 1});
+  gradients.set(weight_VC_, bf16_weight_gradient(x_NC, dy_NV, Orientation::kOutIn).narrow(0, 0, V));
+  return at::mm(dy_NV, padded_VC_).view({B, T, x_NC.size(1)});
 }
 
 }  // namespace shoal

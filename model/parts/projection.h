@@ -37,12 +37,17 @@ class Head final : public ModelPart {
  public:
   Head(const ProjectionSpec& spec, const Parameters& parameters);
 
-  // x: float32 [B,T,C]. Returns float32 [B,T,V].
+  // x: float32 or bf16 [B,T,C]. Returns [B,T,V], float32; where a device takes the loss of bf16 by kernels of its own,
+  // bf16 in rows that are padded to a multiple of 64.
   [[nodiscard]] at::Tensor forward(const at::Tensor& x_BTC, Tape& tape) const override;
   [[nodiscard]] at::Tensor backward(const at::Tensor& dy_BTV, Tape& tape, ParameterGradients& gradients) const override;
 
  private:
+  [[nodiscard]] at::Tensor backward_padded(const at::Tensor& dy_BTV, const at::Tensor& x_NC,
+                                           ParameterGradients& gradients) const;
+
   Parameter weight_VC_;
+  at::Tensor padded_VC_;  // bf16: the weight's copy with rows of zeros behind it, written by each forward
 };
 
 }  // namespace shoal

@@ -179,7 +179,7 @@ EvaluateResult QueuedStageExecutor::evaluate(const MicrobatchWork& work) {
     settle();
     return result;
   }
-  figures_.loss = on_its_way_to_host(loss_sum(output, on_device(work.targets).to(at::kLong)));
+  figures_.loss = on_its_way_to_host(math_->loss_and_gradient(output, on_device(work.targets)).loss_sum);
   settle();
   if (answers_ == Answering::kAtOnce) result.loss_sum = read(std::exchange(figures_, {})).loss_sum;
   return result;

@@ -1,4 +1,4 @@
-// A kernel of dropout, for both ways: it draws the mask of model/dropout.h anew each time, so that none is kept and
+// Kernels of dropout, for both ways: they draw the mask of model/dropout.h anew each time, so that none is kept and
 // none is copied from the host. The bits of the CPU's mask and product.
 //
 // Samples have a stream of random words each; one draw gives the words of four elements.
@@ -20,12 +20,15 @@ struct DropoutDraw {
   float kept = 1;               // factor of the others: 1 / (1 - rate)
 };
 
+template <class T>
 struct DropoutArrays {
-  const float* x = nullptr;
+  const T* x = nullptr;
   const std::uint64_t* streams = nullptr;  // [samples]
-  float* y = nullptr;                      // x times the mask; may be x
+  T* y = nullptr;                          // x times the mask, rounded to T; may be x
 };
-[[nodiscard]] LaunchError drop(const DropoutShape& shape, const DropoutDraw& draw, const DropoutArrays& arrays,
+[[nodiscard]] LaunchError drop(const DropoutShape& shape, const DropoutDraw& draw, const DropoutArrays<float>& arrays,
+                               Stream stream);
+[[nodiscard]] LaunchError drop(const DropoutShape& shape, const DropoutDraw& draw, const DropoutArrays<Bf16>& arrays,
                                Stream stream);
 
 }  // namespace shoal::gpu

@@ -1,8 +1,8 @@
 // Kernels of a residual and the norm behind it, in one pass: sum = x + branch, y = norm(sum); and their backward.
 //
 // LayerNorm and RMSNorm as in model/layer_list.h, over rows of C. The residual stream, statistics and parameters are
-// float32; y and its gradient are T, float or Bf16. Sums over a row run in a fixed order that is not torch's, so that
-// results repeat on a GPU but are the CPU's only within rounding.
+// float32; branch, y and its gradient are T, float or Bf16. Sums over a row run in a fixed order that is not torch's,
+// so that results repeat on a GPU but are the CPU's only within rounding.
 #pragma once
 
 #include "runtime/device/cuda/kernels/launch.h"
@@ -23,7 +23,7 @@ struct NormShape {
 template <class T>
 struct NormForward {
   const float* x_NC = nullptr;
-  const float* branch_NC = nullptr;  // nullptr: there is none, and sum_NC is not written
+  const T* branch_NC = nullptr;  // nullptr: there is none, and sum_NC is not written
   const float* weight_C = nullptr;
   const float* bias_C = nullptr;  // nullptr: none
   float* sum_NC = nullptr;        // may be x

@@ -132,32 +132,38 @@ at::Tensor FusedKernels::drop(const at::Tensor& x_BTC, const Dropout& dropout,
   const at::Tensor there = sent.to(x.device(), true);
   const gpu::DropoutShape shape{streams.size(), count_of(x) / streams.size()};
   const gpu::DropoutDraw draw{dropout.seed, dropout.step, dropout.threshold(), dropout.kept()};
-  const gpu::DropoutArrays arrays{read_from<float>(x), read_from<std::uint64_t>(there), written_to<float>(y)};
-  check_launched(gpu::drop(shape, draw, arrays, queue_->stream()), "drop");
+  const auto launched = [&]<class T>(T) {
+    const gpu::DropoutArrays<T> arrays{read_from<T>(x), read_from<std::uint64_t>(there), written_to<T>(y)};
+    return gpu::drop(shape, draw, arrays, queue_->stream());
+  };
+  check_launched(x.scalar_type() == at::kFloat ? launched(float{}) : launched(Bf16{}), "drop");
   return y;
 }
 
 FusedMath::NormResult FusedKernels::residual_norm(const NormWeights& norm, const at::Tensor& x,
                                                   const at::Tensor& branch) const {
   const at::Tensor from = x.contiguous();
-  const at::Tensor added = dense(branch);
+  const at::Tensor added = branch.defined() ? branch.to(norm.y).contiguous() : branch;
   const gpu::NormShape shape = norm_shape(norm, from);
   const auto rows = static_cast<std::int64_t>(shape.rows);
   NormResult result;
   result.sum = added.defined() ? at::empty_like(from) : from;
-  result.y = at::empty_like(from);
+  result.y = at::empty_like(from, from.options().dtype(norm.y));
   result.mean = floats(norm.kind == NormKind::kLayer ? rows : 0, from);
   result.rstd = floats(rows, from);
-  gpu::NormForward<float> arrays;
-  arrays.x_NC = read_from<float>(from);
-  arrays.branch_NC = read_from<float>(added);
-  arrays.weight_C = read_from<float>(norm.weight);
-  arrays.bias_C = read_from<float>(norm.bias);
-  if (added.defined()) arrays.sum_NC = written_to<float>(result.sum);
-  arrays.y_NC = written_to<float>(result.y);
-  arrays.mean_N = written_to<float>(result.mean);
-  arrays.rstd_N = written_to<float>(result.rstd);
-  check_launched(gpu::residual_norm(shape, arrays, queue_->stream()), "residual_norm");
+  const auto launched = [&]<class T>(T) {
+    gpu::NormForward<T> arrays;
+    arrays.x_NC = read_from<float>(from);
+    arrays.branch_NC = read_from<T>(added);
+    arrays.weight_C = read_from<float>(norm.weight);
+    arrays.bias_C = read_from<float>(norm.bias);
+    if (added.defined()) arrays.sum_NC = written_to<float>(result.sum);
+    arrays.y_NC = written_to<T>(result.y);
+    arrays.mean_N = written_to<float>(result.mean);
+    arrays.rstd_N = written_to<float>(result.rstd);
+    return gpu::residual_norm(shape, arrays, queue_->stream());
+  };
+  check_launched(norm.y == at::kFloat ? launched(float{}) : launched(Bf16{}), "residual_norm");
   return result;
 }
 
@@ -169,18 +175,21 @@ FusedMath::NormGradient FusedKernels::residual_norm_backward(const NormWeights& 
   const at::Tensor parts = floats(static_cast<std::int64_t>(gpu::norm_parts(shape)), kept.sum);
   NormGradient result{at::empty_like(kept.sum), at::empty_like(norm.weight), {}};
   if (norm.bias.defined()) result.dbias = at::empty_like(norm.bias);
-  gpu::NormBackward<float> arrays;
-  arrays.sum_NC = read_from<float>(kept.sum);
-  arrays.mean_N = read_from<float>(kept.mean);
-  arrays.rstd_N = read_from<float>(kept.rstd);
-  arrays.weight_C = read_from<float>(norm.weight);
-  arrays.dy_NC = read_from<float>(above);
-  arrays.around_NC = read_from<float>(beside);
-  arrays.dx_NC = written_to<float>(result.dx);
-  arrays.dweight_C = written_to<float>(result.dweight);
-  arrays.dbias_C = written_to<float>(result.dbias);
-  arrays.parts = written_to<float>(parts);
-  check_launched(gpu::residual_norm_backward(shape, arrays, queue_->stream()), "residual_norm_backward");
+  const auto launched = [&]<class T>(T) {
+    gpu::NormBackward<T> arrays;
+    arrays.sum_NC = read_from<float>(kept.sum);
+    arrays.mean_N = read_from<float>(kept.mean);
+    arrays.rstd_N = read_from<float>(kept.rstd);
+    arrays.weight_C = read_from<float>(norm.weight);
+    arrays.dy_NC = read_from<T>(above);
+    arrays.around_NC = read_from<float>(beside);
+    arrays.dx_NC = written_to<float>(result.dx);
+    arrays.dweight_C = written_to<float>(result.dweight);
+    arrays.dbias_C = written_to<float>(result.dbias);
+    arrays.parts = written_to<float>(parts);
+    return gpu::residual_norm_backward(shape, arrays, queue_->stream());
+  };
+  check_launched(dy.scalar_type() == at::kFloat ? launched(float{}) : launched(Bf16{}), "residual_norm_backward");
   return result;
 }
 

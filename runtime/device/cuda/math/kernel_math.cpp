@@ -10,6 +10,7 @@
 #include "runtime/device/cuda/kernels/block_digest.h"
 #include "runtime/device/cuda/kernels/cross_entropy.h"
 #include "runtime/device/cuda/kernels/update.h"
+#include "runtime/device/cuda/math/flat_kernels.h"
 #include "runtime/device/cuda/math/fused_kernels.h"
 #include "runtime/device/cuda/math/launched.h"
 
@@ -84,13 +85,15 @@ class KernelMath final : public DeviceMath {
     return values;
   }
 
-  // In place where rows of the vocabulary begin where the kernel wants them.
+  // In place where rows of the vocabulary begin where the kernel wants them, padded ones among them.
   [[nodiscard]] LossAndGradient loss_and_gradient(const at::Tensor& logits_BTV,
                                                   const at::Tensor& targets_BT) const override {
     const std::int64_t B = logits_BTV.size(0), T = logits_BTV.size(1), V = logits_BTV.size(2);
-    const std::int64_t stride = (V + 7) / 8 * 8;
-    at::Tensor rows = logits_BTV.contiguous();
-    if (stride != V) {
+    std::int64_t stride = logits_BTV.stride(1);
+    const bool is_placed = logits_BTV.stride(2) == 1 && stride % 8 == 0 && logits_BTV.stride(0) == T * stride;
+    at::Tensor rows = logits_BTV;
+    if (!is_placed) {
+      stride = (V + 7) / 8 * 8;
       rows = at::empty({B, T, stride}, logits_BTV.options());
       rows.narrow(2, 0, V).copy_(logits_BTV);
     }
@@ -99,9 +102,13 @@ class KernelMath final : public DeviceMath {
     const at::Tensor losses = scratch(B * T, at::kFloat, logits_BTV);
     const at::Tensor sum = at::zeros({}, logits_BTV.options().dtype(at::kDouble));
     const gpu::LossShape shape{count_of(losses), static_cast<std::size_t>(V), static_cast<std::size_t>(stride)};
-    const gpu::LossArrays<float> arrays{written_to<float>(rows), read_from<std::int32_t>(targets),
-                                        written_to<float>(losses)};
-    check_launched(gpu::loss_and_gradient(shape, arrays, stream()), "loss_and_gradient");
+    const auto launched = [&]<class Logit>(Logit) {
+      const gpu::LossArrays<Logit> arrays{written_to<Logit>(rows), read_from<std::int32_t>(targets),
+                                          written_to<float>(losses)};
+      return gpu::loss_and_gradient(shape, arrays, stream());
+    };
+    const bool is_float = rows.scalar_type() == at::kFloat;
+    check_launched(is_float ? launched(float{}) : launched(Bf16{}), "loss_and_gradient");
     check_launched(gpu::sum_losses(read_from<float>(losses), count_of(losses), written_to<double>(sum), stream()),
                    "sum_losses");
     return {sum.to(at::kFloat), rows.narrow(2, 0, V)};

@@ -56,9 +56,13 @@ class DeviceMath {
   // Values of a digest's blocks (runtime/device/digest.h), int64 [blocks], on the device or on the host.
   [[nodiscard]] virtual at::Tensor block_values(const at::Tensor& tensor) const = 0;
 
-  // Cross-entropy over float32 logits, which may be written over. targets: int32, -1 is not counted.
+  // Cross-entropy over logits, float32 or bf16, which may be written over; the gradient is of their type, and of their
+  // strides where these are rows beside rows: zero behind the vocabulary. targets: int32, -1 is not counted.
   [[nodiscard]] virtual LossAndGradient loss_and_gradient(const at::Tensor& logits_BTV,
                                                           const at::Tensor& targets_BT) const = 0;
+
+  // All of these over every tensor of a flat array at once (flat_math.h); this outlives the result.
+  [[nodiscard]] virtual std::unique_ptr<FlatMath> of_flat(std::vector<FlatSpan> spans, at::Device device) const;
 
   // Returns what the parts of the model get; none: torch's operators alone. Lives as long as this.
   [[nodiscard]] virtual const FusedMath* fused() const { return nullptr; }

@@ -42,11 +42,25 @@ TEST(DropoutKernel, DrawsTheCpusMask) {
     expect_holds_and_faults_are_found([&] {
       DeviceArray<float> from(x), y(kCount);
       DeviceArray<std::uint64_t> streams(kStreams);
-      EXPECT_EQ(drop(kShape, draw_of(rate), {from.at(), streams.at(), y.at()}, nullptr), kLaunched);
-      EXPECT_EQ(drop(kShape, draw_of(rate), {from.at(), streams.at(), from.at()}, nullptr), kLaunched);  // in place
+      using Arrays = DropoutArrays<float>;
+      const DropoutDraw draw = draw_of(rate);
+      EXPECT_EQ(drop(kShape, draw, Arrays{from.at(), streams.at(), y.at()}, nullptr), kLaunched);
+      EXPECT_EQ(drop(kShape, draw, Arrays{from.at(), streams.at(), from.at()}, nullptr), kLaunched);  // in place
       return are_same(y.values(), wanted) && are_same(from.values(), wanted);
     });
   }
+}
+
+TEST(DropoutKernel, RoundsItsProductsToBf16) {
+  const std::vector<Bf16> x = bf16_of_all(drawn());
+  const std::vector<float> wanted = floats_of(bf16_of_all(dropped(floats_of(x), draw_of(0.1))));
+  expect_holds_and_faults_are_found([&] {
+    DeviceArray<Bf16> from(x), y(kCount);
+    DeviceArray<std::uint64_t> streams(kStreams);
+    const DropoutArrays<Bf16> arrays{from.at(), streams.at(), y.at()};
+    EXPECT_EQ(drop(kShape, draw_of(0.1), arrays, nullptr), kLaunched);
+    return are_same(floats_of(y.values()), wanted);
+  });
 }
 
 TEST(DropoutKernel, AnotherStepSeedOrStreamIsAnotherMask) {
@@ -62,8 +76,8 @@ TEST(DropoutKernel, AnotherStepSeedOrStreamIsAnotherMask) {
 }
 
 TEST(DropoutKernel, RefusesSamplesThatADrawDoesNotDivide) {
-  EXPECT_EQ(drop({2, 6}, {}, {}, nullptr), kRefusedShape);
-  EXPECT_EQ(drop({0, 8}, {}, {}, nullptr), kLaunched);
+  EXPECT_EQ(drop({2, 6}, {}, DropoutArrays<float>{}, nullptr), kRefusedShape);
+  EXPECT_EQ(drop({0, 8}, {}, DropoutArrays<float>{}, nullptr), kLaunched);
 }
 
 }  // namespace

@@ -18,10 +18,10 @@ struct Inputs {
   Inputs(std::size_t rows, std::size_t width) {
     std::mt19937 random(static_cast<unsigned>(rows * 7919 + width));
     x = normal(random, rows * width, 2.0F);
-    branch = normal(random, rows * width, 0.5F);
+    branch = floats_of(bf16_of_all(normal(random, rows * width, 0.5F)));  // the same for both types
     weight = normal(random, width, 1.0F);
     bias = normal(random, width, 1.0F);
-    dy = floats_of(bf16_of_all(normal(random, rows * width, 1.0F)));  // the same for both types
+    dy = floats_of(bf16_of_all(normal(random, rows * width, 1.0F)));  // likewise
     around = normal(random, rows * width, 1.0F);
   }
 };
@@ -86,9 +86,9 @@ struct Distances {
 template <class T>
 Distances distances(const NormShape& shape, const Inputs& in, const Results& wanted) {
   const bool is_layer = shape.rule == NormRule::kLayer;
-  DeviceArray<float> x(in.x), branch(in.branch), weight(in.weight), bias(in.bias), around(in.around), sum(in.x.size()),
-      mean(shape.rows), rstd(shape.rows), dweight(shape.width), dbias(shape.width), parts(norm_parts(shape));
-  DeviceArray<T> y(in.x.size()), dy(of_type<T>(in.dy));
+  DeviceArray<float> x(in.x), weight(in.weight), bias(in.bias), around(in.around), sum(in.x.size()), mean(shape.rows),
+      rstd(shape.rows), dweight(shape.width), dbias(shape.width), parts(norm_parts(shape));
+  DeviceArray<T> branch(of_type<T>(in.branch)), y(in.x.size()), dy(of_type<T>(in.dy));
   float* biases = is_layer ? bias.at() : nullptr;
   const NormForward<T> forward{x.at(), branch.at(), weight.at(), biases, sum.at(), y.at(), mean.at(), rstd.at()};
   EXPECT_EQ(residual_norm(shape, forward, nullptr), kLaunched);
