@@ -1,6 +1,10 @@
-// Not seen on a GPU yet.
+// cuDNN's operator is the fastest on Hopper, and its backward does not repeat its bits: it is for runs that ask for
+// none.
 #include "model/parts/device_attention.h"
 
+#include <ATen/Context.h>
+#include <ATen/ops/_scaled_dot_product_cudnn_attention.h>
+#include <ATen/ops/_scaled_dot_product_cudnn_attention_backward.h>
 #include <ATen/ops/_scaled_dot_product_efficient_attention.h>
 #include <ATen/ops/_scaled_dot_product_efficient_attention_backward.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention.h>
@@ -10,10 +14,25 @@
 namespace shoal {
 namespace {
 
+using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+
+constexpr std::int64_t kCudnnHead = 128;  // elements of a head at most, of a multiple of 8 tokens
+
 bool is_for_flash(const at::Tensor& q_BHTD) { return q_BHTD.scalar_type() == at::kBFloat16 && q_BHTD.size(3) % 8 == 0; }
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_backward(const at::Tensor& dy_BHTD,
-                                                              const DeviceAttention& forward) {
+bool is_for_cudnn(const at::Tensor& q_BHTD) {
+  const bool is_taken = is_for_flash(q_BHTD) && q_BHTD.size(3) <= kCudnnHead && q_BHTD.size(2) % 8 == 0;
+  return is_taken && !at::globalContext().deterministicAlgorithms();
+}
+
+Gradients cudnn_backward(const at::Tensor& dy_BHTD, const DeviceAttention& forward) {
+  const at::Tensor no_random = at::empty({}, forward.q_BHTD.options().dtype(at::kLong));
+  return at::_scaled_dot_product_cudnn_attention_backward(
+      dy_BHTD, forward.q_BHTD, forward.k_BHTD, forward.v_BHTD, forward.y_BHTD, forward.logsumexp, no_random, no_random,
+      {}, {}, {}, forward.q_BHTD.size(2), forward.k_BHTD.size(2), 0.0, true);
+}
+
+Gradients flash_backward(const at::Tensor& dy_BHTD, const DeviceAttention& forward) {
   const at::Tensor no_random = at::empty({}, at::TensorOptions(at::kLong));
   auto all = at::_scaled_dot_product_flash_attention_backward(
       dy_BHTD, forward.q_BHTD, forward.k_BHTD, forward.v_BHTD, forward.y_BHTD, forward.logsumexp, {}, {},
@@ -25,6 +44,10 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_backward(const at::Tensor& 
 
 std::tuple<at::Tensor, at::Tensor> attend_on_device(const at::Tensor& q_BHTD, const at::Tensor& k_BHTD,
                                                     const at::Tensor& v_BHTD) {
+  if (is_for_cudnn(q_BHTD)) {
+    auto all = at::_scaled_dot_product_cudnn_attention(q_BHTD, k_BHTD, v_BHTD, std::nullopt, true, 0.0, true);
+    return {std::get<0>(all), std::get<1>(all)};
+  }
   if (is_for_flash(q_BHTD)) {
     auto flash = at::_scaled_dot_product_flash_attention(q_BHTD, k_BHTD, v_BHTD, 0.0, true, false);
     return {std::get<0>(flash), std::get<1>(flash)};
@@ -33,8 +56,8 @@ std::tuple<at::Tensor, at::Tensor> attend_on_device(const at::Tensor& q_BHTD, co
   return {std::get<0>(all), std::get<1>(all)};
 }
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> attend_on_device_backward(const at::Tensor& dy_BHTD,
-                                                                         const DeviceAttention& forward) {
+Gradients attend_on_device_backward(const at::Tensor& dy_BHTD, const DeviceAttention& forward) {
+  if (is_for_cudnn(forward.q_BHTD)) return cudnn_backward(dy_BHTD, forward);
   if (is_for_flash(forward.q_BHTD)) return flash_backward(dy_BHTD, forward);
   const at::Tensor no_random = at::empty({}, at::TensorOptions(at::kLong));
   auto all = at::_scaled_dot_product_efficient_attention_backward(
