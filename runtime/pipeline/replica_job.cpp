@@ -30,7 +30,11 @@ struct Runner {
     executor.zero();
     return Zeroed{};
   }
-  JobResult operator()(const ContributeJob&) const { return Contributed{executor.contribution()}; }
+  JobResult operator()(const ContributeJob& job) const {
+    TensorBlob values = executor.contribution();
+    if (job.has_others && values.resident) values.bytes = std::exchange(values.resident, nullptr)->to_host();
+    return Contributed{std::move(values)};
+  }
   JobResult operator()(const AdoptJob& job) const { return Adopted{executor.adopt_sum(job.sum, job.token_count)}; }
   JobResult operator()(const ApplyJob& job) const {
     if (job.update) {

@@ -36,7 +36,9 @@ struct EvaluateJob {
   MicrobatchWork work;
 };
 struct ZeroJob {};
-struct ContributeJob {};
+struct ContributeJob {
+  bool has_others = true;  // whose sums are added to it: its bytes are needed
+};
 struct AdoptJob {
   TensorBlob sum;
   std::uint64_t token_count = 0;

@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "runtime/sync/alone.h"
 #include "runtime/sync/owner.h"
 #include "runtime/sync/ring.h"
 #include "runtime/sync/wire/wire_codec.h"
@@ -20,6 +21,11 @@ Result<std::unique_ptr<GroupReduction>> make_reduction(SyncBackend backend, Redu
     }
   }
   std::unique_ptr<GroupReduction> made;
+  if (setup.members.size() == 1 && !is_encoded) {
+    CHECK(setup.members.front() == setup.self, "self is among the members");
+    made = std::make_unique<AloneReduction>(setup.order, std::move(contribution));
+    return made;
+  }
   switch (backend) {
     case SyncBackend::kRing: made = std::make_unique<RingReduction>(std::move(setup), std::move(contribution)); break;
     case SyncBackend::kOwner: made = std::make_unique<OwnerReduction>(std::move(setup), std::move(contribution)); break;

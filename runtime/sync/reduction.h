@@ -95,8 +95,8 @@ class GroupReduction {
   [[nodiscard]] virtual const OrderId& order() const = 0;
 };
 
-// contribution: int64 or float32 [n], kept as it is. Fails where the wire format cannot carry it: not a number, or
-// beyond kContributionMax.
+// contribution: int64 or float32 [n], kept as it is; of a member with others its bytes are there. Fails where the wire
+// format cannot carry it: not a number, or beyond kContributionMax.
 [[nodiscard]] Result<std::unique_ptr<GroupReduction>> make_reduction(SyncBackend backend, ReductionSetup setup,
                                                                      TensorBlob contribution);
 

@@ -48,8 +48,7 @@ Passed accumulate(StageExecutor& executor, const Config& config) {
     passed.loss += executor.forward_backward(work, WeightGradients::kLater).loss_sum;
     EXPECT_EQ(executor.accumulate(work.microbatch).bad_tensor, std::nullopt);
   }
-  passed.sums = executor.contribution();
-  if (passed.sums.resident) passed.sums.bytes = std::exchange(passed.sums.resident, nullptr)->to_host();
+  passed.sums = on_host(executor.contribution());
   return passed;
 }
 

@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include "model/update_kernels.h"
 
@@ -25,17 +25,21 @@ DeviceSums::DeviceSums(const FlatLayout& layout, Reduction reduction, std::uint6
   mean_ = at::zeros({size}, at::TensorOptions(at::kFloat).device(place.device));
 }
 
-at::Tensor DeviceSums::add(const FlatTensor& tensor, const at::Tensor& gradient, std::uint64_t microbatch_tokens) {
-  const at::Tensor values = gradient.reshape({-1});
-  CHECK(values.numel() == static_cast<std::int64_t>(tensor.count), "one gradient per element of " + tensor.spec.name);
+at::Tensor DeviceSums::add(std::size_t first, std::span<const at::Tensor> gradients, std::uint64_t microbatch_tokens) {
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const FlatTensor& tensor = layout_.tensors.at(first + i);
+    const bool fits = gradients[i].numel() == static_cast<std::int64_t>(tensor.count);
+    CHECK(fits, "one gradient per element of " + tensor.spec.name);
+  }
   const float limit =
       is_exact() ? kExactLimitPerToken * static_cast<float>(microbatch_tokens) : std::numeric_limits<float>::max();
-  const at::Tensor sums = sums_.narrow(0, static_cast<std::int64_t>(tensor.offset), values.numel());
-  return math_.add_within({sums, fraction_bits_, limit}, values);
+  return flat_math_->add_within({sums_, fraction_bits_, limit}, first, gradients);
 }
 
 void DeviceSums::clear() {
-  sums_.zero_();
+  const bool is_read_elsewhere = sums_.use_count() > 1;
+  if (is_read_elsewhere) sums_ = at::zeros_like(sums_);
+  if (!is_read_elsewhere) sums_.zero_();
   has_mean_ = false;
 }
 

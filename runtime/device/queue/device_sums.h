@@ -27,15 +27,20 @@ class DeviceSums {
   // Within a turn of the device's queue, as all calls. `layout` and the place's math must outlive this.
   DeviceSums(const FlatLayout& layout, Reduction reduction, std::uint64_t planned_tokens, const Place& place);
 
-  // Adds one microbatch's gradient of a tensor, where all of it is within range. Returns bool []: it was.
-  [[nodiscard]] at::Tensor add(const FlatTensor& tensor, const at::Tensor& gradient, std::uint64_t microbatch_tokens);
+  // Adds one microbatch's gradients of tensors first, first + 1, ... of the layout, each where all of it is within
+  // range. Returns bool [gradients]: it was.
+  [[nodiscard]] at::Tensor add(std::size_t first, std::span<const at::Tensor> gradients,
+                               std::uint64_t microbatch_tokens);
+  // Begins anew: in other memory while what values() gave away is held, else in the same.
   void clear();
 
-  // The accumulators themselves, [layout.size], int64 (exact) or float32 (fast).
+  // The accumulators themselves, [layout.size], int64 (exact) or float32 (fast). Who holds them reads this step's sum.
   [[nodiscard]] const at::Tensor& values() const { return sums_; }
   // sum: of their type and size, on the device. Waits.
   [[nodiscard]] ReducedSum adopt(const at::Tensor& sum, std::uint64_t token_count);
   [[nodiscard]] bool has_mean() const { return has_mean_; }
+  // Float32 [layout.size].
+  [[nodiscard]] const at::Tensor& mean() const { return mean_; }
   [[nodiscard]] at::Tensor mean_of(const FlatTensor& tensor) const;
 
  private:

@@ -193,12 +193,9 @@ void QueuedStageExecutor::zero() {
   sums_->clear();
 }
 
-// Who sums with others reads bytes; one process, and a replica with rounds, give it back as it is.
 TensorBlob QueuedStageExecutor::contribution() const {
   CHECK(half_done_.empty(), "what is contributed is accumulated to the end");
   const Computing computing(*queue_);
-  const bool stays_here = answers_ == Answering::kAtOnce || config_.sync.mode == SyncMode::kDiloco;
-  if (!stays_here) return to_blob(sums_->values().cpu());
   return resident_blob(sums_->values(), queue_->mark(), copies_);
 }
 

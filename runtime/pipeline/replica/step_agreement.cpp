@@ -77,7 +77,8 @@ void StepAgreement::hear(const Reduce& order, ReplicaTurn& turn) {
     if (reduced_) turn.send(to_sync_group(self.setup.stage), *reduced_);
   } else {
     reduce_ = order;
-    turn.run(ContributeJob{}, Activity::kReduce);
+    const bool has_others = !self.has_rounds() && order.members.size() > 1;
+    turn.run(ContributeJob{has_others}, Activity::kReduce);
   }
 }
 
@@ -160,6 +161,7 @@ void StepAgreement::hear(const Commit& entry, ReplicaTurn& turn) {
   }
   StepCommitted committed{entry, update_of(entry, self.setup), {}};
   if (!entry.skip && sum_) committed.sum = sum_->sum();
+  if (reduce_ && reduce_->members.size() == 1) sum_.reset();  // what nobody reads any more can be written again
   turn.tell(std::move(committed));
 }
 

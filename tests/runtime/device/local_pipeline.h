@@ -8,6 +8,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -60,6 +61,12 @@ inline Step in_order(std::uint32_t count) {
   Step step;
   for (std::uint32_t index = 0; index < count; ++index) step.forwards.push_back(index);
   return step;
+}
+
+// The same values on the host, wherever they lie.
+inline TensorBlob on_host(TensorBlob blob) {
+  if (blob.resident) blob.bytes = std::exchange(blob.resident, nullptr)->to_host();
+  return blob;
 }
 
 class LocalPipeline {

@@ -198,9 +198,7 @@ TEST(KernelStage, RunsAsAPartOfAPipelineWithDropoutAndRecomputation) {
         last->forward_backward({work.step, work.microbatch, activation, work.targets}, WeightGradients::kLater);
     static_cast<void>(first->backward(work.microbatch, back.input_gradient, WeightGradients::kLater));
     EXPECT_EQ(first->accumulate(work.microbatch).bad_tensor, std::nullopt);
-    TensorBlob contributed = first->contribution();
-    contributed.bytes = std::exchange(contributed.resident, nullptr)->to_host();
-    sums[recomputes ? 1 : 0] = contributed;
+    sums[recomputes ? 1 : 0] = on_host(first->contribution());
   }
   EXPECT_EQ(sums[0], sums[1]);
 }
@@ -246,9 +244,7 @@ TEST(Bf16Stage, AccumulatesTheProcessorsBitsByTorch) {
   static_cast<void>(cpu.accumulate(work.microbatch));
   static_cast<void>(device->forward_backward(work, WeightGradients::kAtOnce));
   static_cast<void>(device->accumulate(work.microbatch));
-  TensorBlob sums = device->contribution();
-  sums.bytes = std::exchange(sums.resident, nullptr)->to_host();
-  EXPECT_EQ(sums, cpu.contribution());
+  EXPECT_EQ(on_host(device->contribution()), cpu.contribution());
 }
 
 // A state that was loaded, and an agreed state of rounds, are what products read from then on.

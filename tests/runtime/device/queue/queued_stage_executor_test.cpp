@@ -70,7 +70,7 @@ TEST_P(QueuedStage, AccumulatesTheProcessorsBits) {
     ASSERT_TRUE(given.resident);
     static_cast<void>(first_there.executor->backward(MicrobatchId{0}, given, WeightGradients::kLater));
     static_cast<void>(first_there.executor->accumulate(MicrobatchId{0}));
-    EXPECT_EQ(first.contribution(), first_there.executor->contribution());
+    EXPECT_EQ(first.contribution(), on_host(first_there.executor->contribution()));
     TensorBlob from_device = given;
     from_device.bytes = std::exchange(from_device.resident, nullptr)->to_host();
     EXPECT_EQ(from_device, gradient);
@@ -162,7 +162,7 @@ TEST(QueuedStage, NamesTheTensorThatIsOutOfRangeWithTheJobsFigures) {
   const auto bad = first.executor->ending().figures().bad_tensor;
   ASSERT_TRUE(bad);
   EXPECT_EQ(*bad, first.executor->tensor_names().front());
-  const TensorBlob sums = first.executor->contribution();
+  const TensorBlob sums = on_host(first.executor->contribution());
   EXPECT_TRUE(std::all_of(sums.as<std::int64_t>(), sums.as<std::int64_t>() + sums.element_count(),
                           [](std::int64_t value) { return value == 0; }));
 }
