@@ -17,7 +17,11 @@ at::Tensor over(std::span<float> values) {
 }  // namespace
 
 DeviceState::DeviceState(const FlatLayout& layout, const Config& config, at::Device device, const DeviceMath& math)
-    : layout_(layout), math_(math), optim_(config.optim), host_(layout, config) {
+    : layout_(layout),
+      math_(math),
+      flat_math_(math.of_flat(spans_of(layout), device)),
+      optim_(config.optim),
+      host_(layout, config) {
   const auto options = at::TensorOptions(at::kFloat).device(device);
   const auto size = static_cast<std::int64_t>(layout.size);
   const bool has_rounds = config.sync.mode == SyncMode::kDiloco;
@@ -66,32 +70,30 @@ at::Tensor DeviceState::part_of(const at::Tensor& flat, const FlatTensor& tensor
 }
 
 void DeviceState::update(const DeviceSums& sums, const UpdateOrder& order) {
-  for (std::size_t index = 0; index < layout_.tensors.size(); ++index) {
-    const FlatTensor& tensor = layout_.tensors[index];
-    const at::Tensor copy = copies_.defined() ? part_of(copies_, tensor) : at::Tensor();
-    if (optim_.kind == OptimizerKind::kAdamw) {
-      const AdamwCoefficients coefficients = adamw_coefficients(host_.next_adamw_rule(index, order));
-      math_.apply_adamw(coefficients, {part_of(buffers_[0], tensor), part_of(buffers_[1], tensor),
-                                       part_of(buffers_[2], tensor), sums.mean_of(tensor), copy});
-      continue;
+  is_host_behind_ = true;
+  if (optim_.kind == OptimizerKind::kAdamw) {
+    std::vector<AdamwCoefficients> coefficients;
+    for (std::size_t index = 0; index < layout_.tensors.size(); ++index) {
+      coefficients.push_back(adamw_coefficients(host_.next_adamw_rule(index, order)));
     }
+    return flat_math_->apply_adamw(coefficients, {buffers_[0], buffers_[1], buffers_[2], sums.mean(), copies_});
+  }
+  for (const FlatTensor& tensor : layout_.tensors) {
+    const at::Tensor copy = copies_.defined() ? part_of(copies_, tensor) : at::Tensor();
     const double decay = tensor.spec.decays ? optim_.weight_decay : 0;
     const SgdCoefficients coefficients{static_cast<float>(order.clip_scale),
                                        static_cast<float>(1 - order.learning_rate * decay),
                                        static_cast<float>(order.learning_rate)};
     math_.apply_sgd(coefficients, {part_of(buffers_[0], tensor), sums.mean_of(tensor), copy});
   }
-  is_host_behind_ = true;
 }
 
 // With rounds it is of the outer state, which the host has.
 std::uint64_t DeviceState::digest() const {
   if (agreed_.defined()) return host_.digest();
-  std::vector<at::Tensor> parts;
-  for (const at::Tensor& buffer : buffers_) {
-    for (const FlatTensor& tensor : layout_.tensors) parts.push_back(part_of(buffer, tensor));
-  }
-  return digest_on_device(math_, parts);
+  std::vector<at::Tensor> values;
+  for (const at::Tensor& buffer : buffers_) values.push_back(flat_math_->block_values(buffer));
+  return digest_of_values(values);
 }
 
 }  // namespace shoal

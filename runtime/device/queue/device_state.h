@@ -5,6 +5,7 @@
 // the values where they lie. With model.precision = bf16 products read copies of the weights that updates write.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -46,6 +47,7 @@ class DeviceState {
 
   const FlatLayout& layout_;
   const DeviceMath& math_;
+  std::unique_ptr<FlatMath> flat_math_;
   OptimConfig optim_;
   StageState host_;
   std::vector<at::Tensor> buffers_;  // float32 [layout.size]: weights, then averages

@@ -17,8 +17,28 @@ constexpr float kExactLimitPerToken = 64;  // as gradient_sums.cpp has it
 
 }  // namespace
 
+std::vector<FlatSpan> spans_of(const FlatLayout& layout) {
+  std::vector<FlatSpan> spans;
+  for (const FlatTensor& tensor : layout.tensors) {
+    spans.push_back({static_cast<std::int64_t>(tensor.offset), static_cast<std::int64_t>(tensor.count)});
+  }
+  return spans;
+}
+
+std::size_t end_of_group(const FlatLayout& layout, std::size_t first, std::size_t bytes) {
+  std::size_t total = 0;
+  for (std::size_t i = first; i < layout.tensors.size(); ++i) {
+    total += layout.tensors[i].count * sizeof(float);
+    if (total > bytes && i > first) return i;
+  }
+  return layout.tensors.size();
+}
+
 DeviceSums::DeviceSums(const FlatLayout& layout, Reduction reduction, std::uint64_t planned_tokens, const Place& place)
-    : layout_(layout), math_(place.math), fraction_bits_(fraction_bits(planned_tokens)) {
+    : layout_(layout),
+      math_(place.math),
+      flat_math_(math_.of_flat(spans_of(layout), place.device)),
+      fraction_bits_(fraction_bits(planned_tokens)) {
   const auto size = static_cast<std::int64_t>(layout.size);
   const auto dtype = reduction == Reduction::kExact ? at::kLong : at::kFloat;
   sums_ = at::zeros({size}, at::TensorOptions(dtype).device(place.device));
@@ -56,14 +76,10 @@ ReducedSum DeviceSums::adopt(const at::Tensor& sum, std::uint64_t token_count) {
     math_.divide({sum, fraction_bits_, token_count}, mean_);
   }
   has_mean_ = true;
-  std::vector<at::Tensor> means, squares;
-  for (const FlatTensor& tensor : layout_.tensors) {
-    means.push_back(mean_of(tensor));
-    squares.push_back(math_.squared_norm(means.back()));
-  }
   ReducedSum reduced;
-  reduced.digest = digest_on_device(math_, means);
-  const at::Tensor norms = at::stack(squares).cpu();
+  const at::Tensor squares = flat_math_->squared_norms(mean_);
+  reduced.digest = digest_of_values({flat_math_->block_values(mean_)});
+  const at::Tensor norms = squares.cpu();
   for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
     reduced.norms.push_back({layout_.tensors[i].spec.name, norms.const_data_ptr<double>()[i]});
   }

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -13,10 +15,15 @@
 #include "messages/tensor_blob.h"
 #include "runtime/base/config.h"
 #include "runtime/device/flat_layout.h"
-#include "runtime/device/queue/math/device_math.h"
+#include "runtime/device/queue/math/flat_math.h"
 #include "runtime/executor/stage_executor.h"
 
 namespace shoal {
+
+[[nodiscard]] std::vector<FlatSpan> spans_of(const FlatLayout& layout);
+
+// The end of a group of tensors from `first` on, of at most so many bytes of gradients, or of one tensor.
+[[nodiscard]] std::size_t end_of_group(const FlatLayout& layout, std::size_t first, std::size_t bytes);
 
 class DeviceSums {
  public:
@@ -48,6 +55,7 @@ class DeviceSums {
 
   const FlatLayout& layout_;
   const DeviceMath& math_;
+  std::unique_ptr<FlatMath> flat_math_;
   int fraction_bits_;
   at::Tensor sums_;
   at::Tensor mean_;  // float32

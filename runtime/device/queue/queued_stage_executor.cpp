@@ -7,7 +7,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/stack.h>
+#include <ATen/ops/cat.h>
 
 #include "model/parts/loss.h"
 #include "runtime/device/host_tensor.h"
@@ -18,6 +18,8 @@
 
 namespace shoal {
 namespace {
+
+constexpr std::size_t kGradientsAtOnce = std::size_t{64} << 20U;  // bytes of those left for later
 
 std::uint64_t count_targets(const TensorBlob& targets) {
   CHECK(targets.dtype == DType::kInt32 && targets.bytes, "targets are int32, and come from the host");
@@ -156,12 +158,17 @@ AccumulateResult QueuedStageExecutor::accumulate(MicrobatchId microbatch) {
   HalfDone half = std::move(found->second);
   half_done_.erase(found);
   std::vector<at::Tensor> is_within;
-  for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
-    const at::Tensor gradient = half.slot ? half.recorded.at(i) : half.gradients.take(i);
-    is_within.push_back(sums_->add(layout_.tensors[i], gradient, half.token_count));
+  for (std::size_t first = 0; first < layout_.tensors.size();) {
+    const std::size_t end = end_of_group(layout_, first, kGradientsAtOnce);
+    std::vector<at::Tensor> gradients;
+    for (std::size_t i = first; i < end; ++i) {
+      gradients.push_back(half.slot ? half.recorded.at(i) : half.gradients.take(i));
+    }
+    is_within.push_back(sums_->add(first, gradients, half.token_count));
+    first = end;
   }
   read_now_.insert(read_now_.end(), half.read.begin(), half.read.end());
-  figures_.is_within = on_its_way_to_host(at::stack(is_within));
+  figures_.is_within = on_its_way_to_host(at::cat(is_within));
   figures_.loss_of_accumulated = half.loss;
   AccumulateResult result{half.token_count, std::nullopt};
   settle();

@@ -1,6 +1,7 @@
 // Eight threads per block of 16 KiB, a lane of XXH3 each; a thread block does 32 of them at once.
 #include "runtime/device/cuda/kernels/block_digest.h"
 
+#include "runtime/device/cuda/kernels/chunk_elements.cuh"
 #include "runtime/device/cuda/kernels/xxh3.cuh"
 
 namespace shoal::gpu {
@@ -39,23 +40,48 @@ __device__ __forceinline__ std::uint64_t merged(std::uint64_t sum, std::size_t s
   return xxh3::avalanche(size * xxh3::kPrime64_1 + hash);
 }
 
-__global__ void block_values_kernel(const char* tensor, std::size_t byte_count, std::uint64_t* values) {
+// The secret, in shared memory of the block. All its threads call it.
+__device__ __forceinline__ const std::uint64_t* shared_secret() {
   __shared__ std::uint64_t secret[24];
   if (threadIdx.x < 24) secret[threadIdx.x] = kWords.stripes[threadIdx.x];
   __syncthreads();
-  const std::size_t block = static_cast<std::size_t>(blockIdx.x) * kBlocksAtOnce + threadIdx.x / xxh3::kLanes;
+  return secret;
+}
+
+__device__ __forceinline__ std::size_t block_of_lanes() {
+  return static_cast<std::size_t>(blockIdx.x) * kBlocksAtOnce + threadIdx.x / xxh3::kLanes;
+}
+
+// By the lanes of a block.
+__device__ __forceinline__ void write_value(const std::uint64_t* secret, const char* in, std::size_t size,
+                                            std::uint64_t* value) {
+  const bool is_first_lane = threadIdx.x % xxh3::kLanes == 0;
+  std::uint64_t hash = 0;
+  if (size > xxh3::kShortMost) {
+    const unsigned mask = 0xFFU << (threadIdx.x % kWarp / xxh3::kLanes * xxh3::kLanes);
+    hash = merged(lane_sum(secret, in, size, mask), size, mask);
+  } else if (is_first_lane) {
+    hash = xxh3::short_hash(reinterpret_cast<const std::uint32_t*>(in), size);
+  }
+  if (is_first_lane) *value = hash;
+}
+
+__global__ void block_values_kernel(const char* tensor, std::size_t byte_count, std::uint64_t* values) {
+  const std::uint64_t* secret = shared_secret();
+  const std::size_t block = block_of_lanes();
   const std::size_t begin = block * kDigestBlock;
   if (begin >= byte_count) return;
   const std::size_t size = byte_count - begin < kDigestBlock ? byte_count - begin : kDigestBlock;
-  const bool is_first_lane = threadIdx.x % xxh3::kLanes == 0;
-  std::uint64_t value = 0;
-  if (size > xxh3::kShortMost) {
-    const unsigned mask = 0xFFU << (threadIdx.x % kWarp / xxh3::kLanes * xxh3::kLanes);
-    value = merged(lane_sum(secret, tensor + begin, size, mask), size, mask);
-  } else if (is_first_lane) {
-    value = xxh3::short_hash(reinterpret_cast<const std::uint32_t*>(tensor + begin), size);
-  }
-  if (is_first_lane) values[block] = value;
+  write_value(secret, tensor + begin, size, values + block);
+}
+
+__global__ void chunk_values_kernel(TensorChunks chunks, const float* flat, std::uint64_t* values) {
+  const std::uint64_t* secret = shared_secret();
+  const std::size_t at = block_of_lanes();
+  if (at >= chunks.count) return;
+  const ChunkElements elements = elements_of(chunks, chunks.chunks[at]);
+  write_value(secret, reinterpret_cast<const char*>(flat + elements.begin), elements.count * sizeof(float),
+              values + at);
 }
 
 }  // namespace
@@ -65,6 +91,13 @@ LaunchError block_values(const void* tensor, std::size_t byte_count, std::uint64
   if (byte_count % 4 != 0 || reinterpret_cast<std::uintptr_t>(tensor) % 8 != 0) return kRefusedShape;
   const Grid grid = one_block_each(parts_of(digest_blocks(byte_count), kBlocksAtOnce));
   return launch(grid, stream, block_values_kernel, static_cast<const char*>(tensor), byte_count, values);
+}
+
+LaunchError block_values(const TensorChunks& chunks, const float* flat, std::uint64_t* values, Stream stream) {
+  if (chunks.count == 0) return kLaunched;
+  if (reinterpret_cast<std::uintptr_t>(flat) % 8 != 0) return kRefusedShape;
+  const Grid grid = one_block_each(parts_of(chunks.count, kBlocksAtOnce));
+  return launch(grid, stream, chunk_values_kernel, chunks, flat, values);
 }
 
 }  // namespace shoal::gpu

@@ -1,20 +1,29 @@
 // A thread per element; all it needs of one lies in registers.
 #include "runtime/device/cuda/kernels/update.h"
 
-#include "runtime/device/cuda/kernels/launching.cuh"
+#include "runtime/device/cuda/kernels/chunk_elements.cuh"
 
 namespace shoal::gpu {
 namespace {
 
+__device__ __forceinline__ void update(const AdamwCoefficients& k, const AdamwArrays& at, std::size_t i) {
+  const AdamwElement before{at.weights[i], at.exp_avg[i], at.exp_avg_sq[i]};
+  const AdamwElement after = adamw_of(k, before, at.gradient[i]);
+  at.weights[i] = after.weight;
+  at.exp_avg[i] = after.exp_avg;
+  at.exp_avg_sq[i] = after.exp_avg_sq;
+  if (at.copy != nullptr) at.copy[i] = bf16_of(after.weight);
+}
+
 __global__ void adamw_kernel(AdamwCoefficients k, AdamwArrays at, std::size_t count) {
-  for (std::size_t i = first_element(); i < count; i += all_threads()) {
-    const AdamwElement before{at.weights[i], at.exp_avg[i], at.exp_avg_sq[i]};
-    const AdamwElement after = adamw_of(k, before, at.gradient[i]);
-    at.weights[i] = after.weight;
-    at.exp_avg[i] = after.exp_avg;
-    at.exp_avg_sq[i] = after.exp_avg_sq;
-    if (at.copy != nullptr) at.copy[i] = bf16_of(after.weight);
-  }
+  for (std::size_t i = first_element(); i < count; i += all_threads()) update(k, at, i);
+}
+
+__global__ void adamw_of_chunks_kernel(TensorChunks chunks, const AdamwCoefficients* coefficients, AdamwArrays at) {
+  const Chunk chunk = chunks.chunks[blockIdx.x];
+  const ChunkElements elements = elements_of(chunks, chunk);
+  const AdamwCoefficients k = coefficients[chunk.tensor];
+  for (std::size_t i = threadIdx.x; i < elements.count; i += kThreads) update(k, at, elements.begin + i);
 }
 
 __global__ void sgd_kernel(SgdCoefficients k, SgdArrays at, std::size_t count) {
@@ -31,6 +40,12 @@ LaunchError apply_adamw(const AdamwCoefficients& coefficients, const AdamwArrays
                         Stream stream) {
   if (count == 0) return kLaunched;
   return launch(grid_over(count), stream, adamw_kernel, coefficients, arrays, count);
+}
+
+LaunchError apply_adamw(const TensorChunks& chunks, const AdamwCoefficients* coefficients, const AdamwArrays& arrays,
+                        Stream stream) {
+  if (chunks.count == 0) return kLaunched;
+  return launch(one_block_each(chunks.count), stream, adamw_of_chunks_kernel, chunks, coefficients, arrays);
 }
 
 LaunchError apply_sgd(const SgdCoefficients& coefficients, const SgdArrays& arrays, std::size_t count, Stream stream) {

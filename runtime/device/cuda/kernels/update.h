@@ -6,6 +6,7 @@
 
 #include "model/arithmetic/step_elements.h"
 #include "runtime/device/cuda/kernels/launch.h"
+#include "runtime/device/cuda/kernels/tensor_chunks.h"
 
 namespace shoal::gpu {
 
@@ -18,6 +19,9 @@ struct AdamwArrays {
 };
 [[nodiscard]] LaunchError apply_adamw(const AdamwCoefficients& coefficients, const AdamwArrays& arrays,
                                       std::size_t count, Stream stream);
+// The same for all tensors of flat arrays. coefficients: of each tensor, on the device.
+[[nodiscard]] LaunchError apply_adamw(const TensorChunks& chunks, const AdamwCoefficients* coefficients,
+                                      const AdamwArrays& arrays, Stream stream);
 
 struct SgdArrays {
   float* weights = nullptr;

@@ -114,6 +114,10 @@ class KernelMath final : public DeviceMath {
     return {sum.to(at::kFloat), rows.narrow(2, 0, V)};
   }
 
+  [[nodiscard]] std::unique_ptr<FlatMath> of_flat(std::vector<FlatSpan> spans, at::Device device) const override {
+    return std::make_unique<FlatKernels>(queue_, spans, device);
+  }
+
   [[nodiscard]] const FusedMath* fused() const override { return &fused_; }
 
  private:

@@ -17,6 +17,14 @@
 
 namespace shoal {
 
+class FlatMath;
+
+// A tensor of a flat array, in elements.
+struct FlatSpan {
+  std::int64_t offset = 0;
+  std::int64_t count = 0;
+};
+
 class DeviceMath {
  public:
   DeviceMath() = default;
@@ -72,7 +80,7 @@ class DeviceMath {
 // processor's explicit fma; norms add fixed pieces.
 [[nodiscard]] std::shared_ptr<const DeviceMath> torch_math();
 
-// Waits.
-[[nodiscard]] std::uint64_t digest_on_device(const DeviceMath& math, const std::vector<at::Tensor>& tensors);
+// Digest of block values, one array after the other. Waits.
+[[nodiscard]] std::uint64_t digest_of_values(const std::vector<at::Tensor>& values);
 
 }  // namespace shoal

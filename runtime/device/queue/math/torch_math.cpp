@@ -4,7 +4,6 @@
 #include <cstring>
 #include <span>
 
-#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
@@ -83,17 +82,5 @@ class TorchMath final : public DeviceMath {
 }  // namespace
 
 std::shared_ptr<const DeviceMath> torch_math() { return std::make_shared<TorchMath>(); }
-
-std::uint64_t digest_on_device(const DeviceMath& math, const std::vector<at::Tensor>& tensors) {
-  std::vector<at::Tensor> values;
-  for (const at::Tensor& tensor : tensors) values.push_back(math.block_values(tensor));
-  Digest digest;
-  if (values.empty()) return digest.value();
-  const at::Tensor host = at::cat(values).cpu();
-  std::vector<std::uint64_t> words(static_cast<std::size_t>(host.numel()));
-  if (!words.empty()) std::memcpy(words.data(), host.const_data_ptr(), host.nbytes());
-  digest.add_values(words);
-  return digest.value();
-}
 
 }  // namespace shoal

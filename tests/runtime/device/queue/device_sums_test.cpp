@@ -43,6 +43,12 @@ at::Tensor tensor_of(std::vector<float>& values) {
   return at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::kFloat);
 }
 
+bool add_one(DeviceSums& sums, const FlatLayout& layout, const FlatTensor& tensor, std::vector<float>& values) {
+  const auto index = static_cast<std::size_t>(&tensor - layout.tensors.data());
+  const std::vector<at::Tensor> gradients = {tensor_of(values)};
+  return sums.add(index, gradients, kTokens).item<bool>();
+}
+
 class SumsOfBoth : public testing::TestWithParam<Reduction> {};
 
 TEST_P(SumsOfBoth, HaveEqualBitsAsAccumulatorsAndAsMean) {
@@ -53,7 +59,7 @@ TEST_P(SumsOfBoth, HaveEqualBitsAsAccumulatorsAndAsMean) {
     for (const FlatTensor& tensor : layout.tensors) {
       auto values = trying_values(tensor.count, seed * 100 + tensor.offset);
       ASSERT_TRUE(ours.add(tensor, values, kTokens)) << "seed " << seed;
-      EXPECT_TRUE(theirs.add(tensor, tensor_of(values), kTokens).item<bool>());
+      EXPECT_TRUE(add_one(theirs, layout, tensor, values));
     }
   }
   EXPECT_EQ(ours.contribution(), to_blob(theirs.values()));
@@ -88,12 +94,45 @@ TEST_P(SumsOfBoth, AddNothingOfATensorThatIsOutOfRange) {
     DeviceSums sums(layout, GetParam(), kTokens, {at::kCPU, *kTorch});
     auto values = trying_values(tensor.count, 3);
     values[17] = bad;
-    EXPECT_FALSE(sums.add(tensor, tensor_of(values), kTokens).item<bool>());
+    EXPECT_FALSE(add_one(sums, layout, tensor, values));
     EXPECT_EQ(sums.values().count_nonzero().item<std::int64_t>(), 0);
   }
   DeviceSums sums(layout, GetParam(), kTokens, {at::kCPU, *kTorch});
   std::vector<float> large(tensor.count, 65.0F * kTokens);
-  EXPECT_EQ(sums.add(tensor, tensor_of(large), kTokens).item<bool>(), GetParam() == Reduction::kFast);
+  EXPECT_EQ(add_one(sums, layout, tensor, large), GetParam() == Reduction::kFast);
+}
+
+// A sum that another stage reads stays as it was; nobody's memory is used again.
+TEST(DeviceSums, BeginsInOtherMemoryWhileItsSumIsHeld) {
+  const FlatLayout layout = two_tensors();
+  DeviceSums sums(layout, Reduction::kFast, kTokens, {at::kCPU, *kTorch});
+  const void* memory = sums.values().const_data_ptr();
+  auto values = trying_values(layout.tensors[1].count, 3);
+  ASSERT_TRUE(add_one(sums, layout, layout.tensors[1], values));
+  at::Tensor held = sums.values();
+  const at::Tensor before = held.clone();
+  sums.clear();
+  EXPECT_NE(sums.values().const_data_ptr(), memory);
+  EXPECT_EQ(sums.values().count_nonzero().item<std::int64_t>(), 0);
+  EXPECT_TRUE(held.equal(before));
+  held.reset();
+  memory = sums.values().const_data_ptr();
+  sums.clear();
+  EXPECT_EQ(sums.values().const_data_ptr(), memory) << "the control: nobody holds it";
+}
+
+TEST(DeviceSums, GroupsTensorsUpToSoManyBytes) {
+  const FlatLayout layout({{"a", {100}}, {"b", {28}}, {"c", {1}}, {"d", {1000}}, {"e", {1}}});
+  const auto ends = [&layout](std::size_t bytes) {
+    std::vector<std::size_t> found;
+    for (std::size_t first = 0; first < layout.tensors.size();)
+      found.push_back(first = end_of_group(layout, first, bytes));
+    return found;
+  };
+  EXPECT_EQ(ends(512), (std::vector<std::size_t>{2, 3, 4, 5}));
+  EXPECT_EQ(ends(516), (std::vector<std::size_t>{3, 4, 5}));
+  EXPECT_EQ(ends(0), (std::vector<std::size_t>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(ends(1U << 20U), (std::vector<std::size_t>{5}));
 }
 
 TEST(DeviceSums, NoTokensGiveAMeanOfZero) {
