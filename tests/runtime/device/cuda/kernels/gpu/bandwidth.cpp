@@ -1,16 +1,21 @@
 // What each kernel reaches of the memory bandwidth of a GPU: bytes that it must read and write, over the time, beside a
-// copy of the device's own in the same run. A row each; a test fails below kBar of the copy. Skipped without a device.
+// copy of the device's own in the same run. Values are drawn: divisions of zeros take another path. A row each; a test
+// fails below kBar of the copy. Skipped without a device.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <cmath>
+#include <concepts>
 #include <functional>
 #include <iomanip>
 #include <iostream>
+#include <random>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "runtime/base/arithmetic/bf16.h"
 #include "runtime/device/cuda/kernels/accumulate.h"
 #include "runtime/device/cuda/kernels/block_digest.h"
 #include "runtime/device/cuda/kernels/cross_entropy.h"
@@ -33,25 +38,57 @@ void check(int error, const std::string& what) {
   ASSERT_EQ(error, cudaSuccess) << what << ": " << cudaGetErrorString(static_cast<cudaError_t>(error));
 }
 
-// Zeroed memory of the device.
+// Drawn values, so that no kernel meets zeros alone: of [-1, 1), or all bits where they are integers.
+void set_drawn(float& value, std::uint32_t word) { value = static_cast<float>(word >> 8U) * 0x1p-23F - 1.0F; }
+void set_drawn(Bf16& value, std::uint32_t word) {
+  float drawn = 0;
+  set_drawn(drawn, word);
+  value.bits = to_bf16(drawn);
+}
+void set_drawn(double& value, std::uint32_t word) { value = word; }
+template <std::integral T>
+void set_drawn(T& value, std::uint32_t word) {
+  value = static_cast<T>(word);
+}
+
+template <class T>
+std::vector<T> drawn(std::size_t count) {
+  std::vector<T> values(count);
+  std::mt19937 random(1);
+  for (T& value : values) set_drawn(value, static_cast<std::uint32_t>(random()));
+  return values;
+}
+
+// Memory of the device with drawn values, which repeat after kPeriod, or with the given ones.
 template <class T>
 class Array {
  public:
-  explicit Array(std::size_t count) {
-    check(cudaMalloc(&memory_, count * sizeof(T)), "memory");
-    check(cudaMemset(memory_, 0, count * sizeof(T)), "memory");
-  }
-  explicit Array(const std::vector<T>& values) : Array(values.size()) {
-    check(cudaMemcpy(memory_, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice), "memory");
-  }
+  explicit Array(std::size_t count) : Array(count, drawn<T>(std::min(count, kPeriod))) {}
+  explicit Array(const std::vector<T>& values) : Array(values.size(), values) {}
   ~Array() { cudaFree(memory_); }
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
   [[nodiscard]] T* at() { return static_cast<T*>(memory_); }
 
  private:
+  static constexpr std::size_t kPeriod = 1000003;
+
+  Array(std::size_t count, const std::vector<T>& values) {
+    check(cudaMalloc(&memory_, count * sizeof(T)), "memory");
+    for (std::size_t i = 0; i < count; i += values.size()) {
+      const std::size_t there = std::min(values.size(), count - i);
+      check(cudaMemcpy(at() + i, values.data(), there * sizeof(T), cudaMemcpyHostToDevice), "memory");
+    }
+  }
+
   void* memory_ = nullptr;
 };
+
+std::vector<float> magnitudes(std::size_t count) {
+  std::vector<float> values = drawn<float>(count);
+  for (float& value : values) value = std::fabs(value);
+  return values;
+}
 
 // The best of several runs, in seconds.
 double seconds_of(const std::function<int()>& run, const std::string& what) {
@@ -110,10 +147,10 @@ class Bandwidth : public testing::Test {
 
 TEST_F(Bandwidth, OfTheStep) {
   constexpr std::size_t n = kCount;
-  Array<float> weights(n), m(n), v(n), gradient(n);
+  Array<float> weights(n), m(n), v(magnitudes(n)), gradient(n);
   Array<std::int64_t> sums(n);
   Array<Bf16> copy(n);
-  Array<unsigned> is_bad(1);
+  Array<unsigned> is_bad(std::vector<unsigned>{0});
   measure("find_beyond", 4, n, [&] { return find_beyond(gradient.at(), n, 64, is_bad.at(), nullptr); });
   measure("accumulate_exact", 20, n, [&] {
     return accumulate_exact(gradient.at(), n, {sums.at(), 43, is_bad.at()}, nullptr);
@@ -137,7 +174,7 @@ TEST_F(Bandwidth, OfTheWireCodecs) {
   Array<float> values(n), scales(n / 256 + 1);
   Array<std::uint16_t> halves(n / 256 + 1);
   Array<std::uint8_t> codes(n);
-  Array<std::uint32_t> largest(1);
+  Array<std::uint32_t> largest(std::vector<std::uint32_t>{0});
   measure("encode_int8", 5, n, [&] {
     return encode_int8(values.at(), n, {scales.at(), codes.at()}, largest.at(), nullptr);
   });
@@ -151,7 +188,8 @@ TEST_F(Bandwidth, OfTheWireCodecs) {
 TEST_F(Bandwidth, OfTheLayers) {
   constexpr std::size_t kWidth = 768, kVocabulary = 50257, kStride = 50304;
   const std::size_t rows = kCount / kWidth;
-  Array<float> x(rows * kWidth), branch(rows * kWidth), weight(kWidth), bias(kWidth), mean(rows), rstd(rows);
+  Array<float> x(rows * kWidth), branch(rows * kWidth), weight(kWidth), bias(kWidth), mean(rows),
+      rstd(magnitudes(rows));
   Array<Bf16> added(rows * kWidth), y(rows * kWidth);
   const NormShape norm{NormRule::kLayer, rows, kWidth, 1e-5F};
   measure("residual_norm", 12, rows * kWidth, [&] {
@@ -198,9 +236,9 @@ TEST_F(Bandwidth, OfTheLayers) {
   });
   const std::size_t losses = std::max<std::size_t>(1, kCount * 2 / kStride);
   Array<Bf16> logits(losses * kStride);
-  Array<std::int32_t> targets(losses);
+  Array<std::int32_t> targets(std::vector<std::int32_t>(losses, 17));
   Array<float> loss(losses);
-  measure("loss_and_gradient", 6, losses * kStride, [&] {
+  measure("loss_and_gradient", 4, losses * kStride, [&] {  // read twice, of which once would do
     return loss_and_gradient({losses, kVocabulary, kStride}, LossArrays<Bf16>{logits.at(), targets.at(), loss.at()},
                              nullptr);
   });
