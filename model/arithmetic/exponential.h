@@ -9,11 +9,26 @@
 
 namespace shoal {
 
+// The value, but not below (above) the bound; NaN stays NaN. One instruction of a GPU, which a comparison does not
+// become.
+#ifdef __CUDA_ARCH__
+__device__ __forceinline__ float at_least(float value, float bound) {
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(value) : "f"(value), "f"(bound));
+  return value;
+}
+__device__ __forceinline__ float at_most(float value, float bound) {
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(value) : "f"(value), "f"(bound));
+  return value;
+}
+#else
+SHOAL_ELEMENT float at_least(float value, float bound) { return value < bound ? bound : value; }
+SHOAL_ELEMENT float at_most(float value, float bound) { return value > bound ? bound : value; }
+#endif
+
 // exp(z) by 2^n exp(r), |r| <= ln(2)/2, degree 6; z is clamped to where the result is a normal number. NaN stays NaN.
 SHOAL_ELEMENT float exponential(float z) {
   constexpr float kShift = 0x1.8p23F;  // adding it leaves round(z / ln 2) in the low bits
-  z = z < -87.0F ? -87.0F : z;
-  z = z > 88.0F ? 88.0F : z;
+  z = at_most(at_least(z, -87.0F), 88.0F);
   const float shifted = std::fma(z, 1.44269504F, kShift);
   const float n = shifted - kShift;
   float r = std::fma(n, -0x1.62e400p-1F, z);

@@ -1,45 +1,73 @@
-// Forward: a thread per pack of 16 bytes. Backward: columns.cuh's blocks, so that the bias's gradient costs no pass.
+// A thread keeps to a pack of columns, whose bias it loads once, and goes down the rows; the next pack is loaded while
+// one is computed. Backward: columns.cuh's parts of rows, so that the bias's gradient costs no pass. Where logistic.h
+// has no number the pack is computed again by the formula.
 #include "runtime/device/cuda/kernels/gelu.h"
 
 #include "model/arithmetic/gelu_elements.h"
 #include "runtime/device/cuda/kernels/columns.cuh"
+#include "runtime/device/cuda/kernels/logistic.h"
 
 namespace shoal::gpu {
 namespace {
 
+constexpr std::size_t kRowsPerThread = 8;  // of the forward
+
 template <class T>
-__global__ void forward_kernel(GeluShape shape, GeluForward<T> at) {
+__global__ void __launch_bounds__(kThreads) forward_kernel(GeluShape shape, GeluForward<T> at) {
   constexpr unsigned kCount = Pack<T>::kCount;
-  const std::size_t packs = shape.rows * shape.width / kCount;
-  for (std::size_t p = first_element(); p < packs; p += all_threads()) {
-    const std::size_t column = p * kCount % shape.width;
-    Pack<T> pack = load_pack(at.x_NF + p * kCount);
+  const std::size_t column = (static_cast<std::size_t>(blockIdx.x) * kWarp + threadIdx.x) * kCount;
+  const std::size_t step = static_cast<std::size_t>(gridDim.y) * kTall;
+  std::size_t row = static_cast<std::size_t>(blockIdx.y) * kTall + threadIdx.y;
+  if (column >= shape.width || row >= shape.rows) return;
+  float bias[kCount] = {};
+  for (unsigned i = 0; i < kCount && at.bias_F != nullptr; ++i) bias[i] = at.bias_F[column + i];
+  Pack<T> next = load_pack(at.x_NF + row * shape.width + column);
+  for (; row < shape.rows; row += step) {
+    const Pack<T> x = next;
+    if (row + step < shape.rows) next = load_pack(at.x_NF + (row + step) * shape.width + column);
+    float y[kCount];
+    bool has_nan = false;
     for (unsigned i = 0; i < kCount; ++i) {
-      const float bias = at.bias_F == nullptr ? 0.0F : at.bias_F[column + i];
-      pack.at[i] = from_float<T>(gelu_of(to_float(pack.at[i]) + bias));
+      y[i] = gelu_or_nan(to_float(x.at[i]) + bias[i]);
+      has_nan |= y[i] != y[i];
     }
-    store_pack(at.y_NF + p * kCount, pack);
+    Pack<T> pack = pack_of_numbers<T>(y);
+    for (unsigned i = 0; has_nan && i < kCount; ++i) pack.at[i] = from_float<T>(gelu_of(to_float(x.at[i]) + bias[i]));
+    store_pack(at.y_NF + row * shape.width + column, pack);
   }
 }
 
 template <class T>
-__global__ void backward_kernel(GeluShape shape, GeluBackward<T> at) {
+__global__ void __launch_bounds__(kThreads) backward_kernel(GeluShape shape, GeluBackward<T> at) {
   constexpr unsigned kCount = Pack<T>::kCount;
   const ColumnPart part = column_part<kCount>(shape.rows);
   float sums[kCount] = {};
-  if (part.column < shape.width) {
+  if (part.column < shape.width && part.row < part.row_end) {
     float bias[kCount] = {};
     for (unsigned i = 0; i < kCount && at.bias_F != nullptr; ++i) bias[i] = at.bias_F[part.column + i];
+    Pack<T> next_x = load_pack(at.x_NF + part.row * shape.width + part.column);
+    Pack<T> next_dy = load_pack(at.dy_NF + part.row * shape.width + part.column);
     for (std::size_t row = part.row; row < part.row_end; row += kTall) {
       const std::size_t begin = row * shape.width + part.column;
-      const Pack<T> x = load_pack(at.x_NF + begin);
-      Pack<T> d = load_pack(at.dy_NF + begin);
-      for (unsigned i = 0; i < kCount; ++i) {
-        const float dx = to_float(d.at[i]) * gelu_slope_of(to_float(x.at[i]) + bias[i]);
-        sums[i] += dx;
-        d.at[i] = from_float<T>(dx);
+      const Pack<T> x = next_x;
+      const Pack<T> dy = next_dy;
+      if (row + kTall < part.row_end) {
+        next_x = load_pack(at.x_NF + begin + kTall * shape.width);
+        next_dy = load_pack(at.dy_NF + begin + kTall * shape.width);
       }
-      store_pack(at.dx_NF + begin, d);
+      float dx[kCount];
+      bool has_nan = false;
+      for (unsigned i = 0; i < kCount; ++i) {
+        dx[i] = to_float(dy.at[i]) * gelu_slope_or_nan(to_float(x.at[i]) + bias[i]);
+        has_nan |= dx[i] != dx[i];
+      }
+      Pack<T> pack = pack_of_numbers<T>(dx);
+      for (unsigned i = 0; has_nan && i < kCount; ++i) {
+        dx[i] = to_float(dy.at[i]) * gelu_slope_of(to_float(x.at[i]) + bias[i]);
+        pack.at[i] = from_float<T>(dx[i]);
+      }
+      for (unsigned i = 0; i < kCount; ++i) sums[i] += dx[i];
+      store_pack(at.dx_NF + begin, pack);
     }
   }
   write_part(sums, shape.width, at.parts);
@@ -54,7 +82,10 @@ LaunchError forward(const GeluShape& shape, const GeluForward<T>& arrays, Stream
   if (shape.rows * shape.width == 0) return kLaunched;
   const bool is_taken = shape.width % 8 == 0 && is_aligned(arrays.x_NF) && is_aligned(arrays.y_NF);
   if (!is_taken) return kRefusedShape;
-  return launch(grid_over(shape.rows * shape.width / Pack<T>::kCount), stream, forward_kernel<T>, shape, arrays);
+  const std::size_t across = parts_of(shape.width, std::size_t{kWarp} * Pack<T>::kCount);
+  const std::size_t down = std::min<std::size_t>(parts_of(shape.rows, kTall * kRowsPerThread), kBlocksMost);
+  const Grid grid{dim3(static_cast<unsigned>(across), static_cast<unsigned>(down)), dim3(kWarp, kTall)};
+  return launch(grid, stream, forward_kernel<T>, shape, arrays);
 }
 
 template <class T>

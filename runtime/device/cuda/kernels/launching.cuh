@@ -81,6 +81,28 @@ SHOAL_ELEMENT T from_float(float value) {
   }
 }
 
+// Rounds values among which no NaN is. One instruction for two brain floats; their bits are those of bf16_of().
+template <class T>
+__device__ __forceinline__ Pack<T> pack_of_numbers(const float (&values)[Pack<T>::kCount]);
+template <>
+__device__ __forceinline__ Pack<float> pack_of_numbers<float>(const float (&values)[4]) {
+  return {values[0], values[1], values[2], values[3]};
+}
+template <>
+__device__ __forceinline__ Pack<Bf16> pack_of_numbers<Bf16>(const float (&values)[8]) {
+#ifdef __CUDA_ARCH__
+  Pack<std::uint32_t> pairs;
+  for (unsigned i = 0; i < 4; ++i) {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pairs.at[i]) : "f"(values[2 * i + 1]), "f"(values[2 * i]));
+  }
+  return __builtin_bit_cast(Pack<Bf16>, pairs);
+#else
+  Pack<Bf16> pack;
+  for (unsigned i = 0; i < 8; ++i) pack.at[i] = bf16_of(values[i]);
+  return pack;
+#endif
+}
+
 // The sum over a warp's lanes, the same bits in each of them.
 __device__ __forceinline__ float sum_over_warp(float value) {
   for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(kAllLanes, value, distance);

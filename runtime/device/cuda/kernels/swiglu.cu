@@ -1,8 +1,9 @@
-// A thread per pack of 16 bytes.
+// A thread per pack of 16 bytes. Where logistic.h has no number the pack is computed again by the formula.
 #include "runtime/device/cuda/kernels/swiglu.h"
 
 #include "model/arithmetic/swiglu_elements.h"
 #include "runtime/device/cuda/kernels/launching.cuh"
+#include "runtime/device/cuda/kernels/logistic.h"
 
 namespace shoal::gpu {
 namespace {
@@ -12,9 +13,18 @@ __global__ void forward_kernel(std::size_t packs, SwigluForward<T> at) {
   constexpr unsigned kCount = Pack<T>::kCount;
   for (std::size_t p = first_element(); p < packs; p += all_threads()) {
     const Pack<T> gate = load_pack(at.gate + p * kCount);
-    Pack<T> y = load_pack(at.up + p * kCount);
-    for (unsigned i = 0; i < kCount; ++i) y.at[i] = from_float<T>(silu_of(to_float(gate.at[i])) * to_float(y.at[i]));
-    store_pack(at.y + p * kCount, y);
+    const Pack<T> up = load_pack(at.up + p * kCount);
+    float y[kCount];
+    bool has_nan = false;
+    for (unsigned i = 0; i < kCount; ++i) {
+      y[i] = silu_or_nan(to_float(gate.at[i])) * to_float(up.at[i]);
+      has_nan |= y[i] != y[i];
+    }
+    Pack<T> pack = pack_of_numbers<T>(y);
+    for (unsigned i = 0; has_nan && i < kCount; ++i) {
+      pack.at[i] = from_float<T>(silu_of(to_float(gate.at[i])) * to_float(up.at[i]));
+    }
+    store_pack(at.y + p * kCount, pack);
   }
 }
 

@@ -94,6 +94,33 @@ TEST(GeluKernel, InBf16BothWaysAreRoundedOnce) {
   });
 }
 
+// Zero, infinity, subnormal numbers, and where logistic.h has no number, in packs with usual values.
+template <class T, class Round>
+void expect_bits_of_the_formula(const Round& round) {
+  std::vector<float> x = drawn(1), dy = drawn(3), y(kCount), dx(kCount);
+  const float rare[] = {0.0F, INFINITY, -INFINITY, -9.98F, -50.0F, 0x1p127F, 0x1p-130F, -0x1p-133F, 0x1p-24F};
+  for (std::size_t i = 0; i < std::size(rare); ++i) x[i * 13] = rare[i];
+  const std::vector<T> from = round(x), above = round(dy);
+  shoal::gelu_forward(floats_of(from), y);
+  shoal::gelu_backward(floats_of(from), floats_of(above), dx);
+  DeviceArray<T> in(from), d(above), made(kCount);
+  DeviceArray<float> dbias(kShape.width), parts(gelu_parts(kShape));
+  ASSERT_EQ(gelu_forward(kShape, GeluForward<T>{in.at(), nullptr, made.at()}, nullptr), kLaunched);
+  EXPECT_TRUE(are_same(made.values(), round(y)));
+  const GeluBackward<T> back{in.at(), nullptr, d.at(), d.at(), dbias.at(), parts.at()};
+  ASSERT_EQ(gelu_backward(kShape, back, nullptr), kLaunched);
+  std::vector<float> got = floats_of(d.values()), wanted = floats_of(round(dx));
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if (std::isnan(wanted[i]) && std::isnan(got[i])) got[i] = wanted[i];  // its payload is the device's
+  }
+  EXPECT_TRUE(are_same(got, wanted));
+}
+
+TEST(GeluKernel, GivesTheBitsOfTheCpuForRareValuesToo) {
+  expect_bits_of_the_formula<float>([](const std::vector<float>& values) { return values; });
+  expect_bits_of_the_formula<Bf16>([](const std::vector<float>& values) { return bf16_of_all(values); });
+}
+
 TEST(GeluKernel, WithoutABiasAddsNone) {
   std::vector<float> wanted(kCount);
   shoal::gelu_forward(drawn(1), wanted);

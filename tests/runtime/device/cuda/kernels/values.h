@@ -37,6 +37,8 @@ template <class T>
   return floats;
 }
 
+[[nodiscard]] inline const std::vector<float>& floats_of(const std::vector<float>& values) { return values; }
+
 // Rounded to nearest, ties to even.
 [[nodiscard]] inline std::vector<Bf16> bf16_of_all(const std::vector<float>& values) {
   std::vector<Bf16> rounded;
