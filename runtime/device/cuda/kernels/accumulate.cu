@@ -1,4 +1,5 @@
-// A thread per element. Norms: 16 threads per block of 4096 elements, a lane each; then one block adds the blocks.
+// A thread per element, or per pack where a kernel only reads. Norms: 16 threads per block of 4096 elements, a lane
+// each; then a warp adds the blocks.
 #include "runtime/device/cuda/kernels/accumulate.h"
 
 #include <cmath>
@@ -10,10 +11,27 @@ namespace shoal::gpu {
 namespace {
 
 constexpr unsigned kNormBlocksAtOnce = kThreads / kNormLanes;
+constexpr unsigned kPacksAtOnce = 4;    // loads that a thread has under way
+constexpr unsigned kSquaresAtOnce = 8;  // the same for norms
+constexpr unsigned kSumsPerLane = 8;    // of blocks, which a warp adds at once
 
-__global__ void find_beyond_kernel(const float* values, std::size_t count, float limit, unsigned* is_bad) {
+// The packs, four loads at once (beyond the end: the last pack again), then what packs do not cover.
+__global__ void find_beyond_kernel(const float* values, std::size_t count, std::size_t packs, float limit,
+                                   unsigned* is_bad) {
   bool has_bad = false;
-  for (std::size_t i = first_element(); i < count; i += all_threads()) has_bad |= is_beyond(values[i], limit);
+  for (std::size_t p = first_element(); p < packs; p += kPacksAtOnce * all_threads()) {
+    Pack<float> loaded[kPacksAtOnce];
+    for (unsigned i = 0; i < kPacksAtOnce; ++i) {
+      const std::size_t at = p + i * all_threads();
+      loaded[i] = load_pack(values + 4 * (at < packs ? at : packs - 1));
+    }
+    for (unsigned i = 0; i < kPacksAtOnce; ++i) {
+      for (unsigned k = 0; k < 4; ++k) has_bad |= is_beyond(loaded[i].at[k], limit);
+    }
+  }
+  for (std::size_t i = 4 * packs + first_element(); i < count; i += all_threads()) {
+    has_bad |= is_beyond(values[i], limit);
+  }
   if (has_bad) atomicOr(is_bad, 1U);
 }
 
@@ -42,7 +60,13 @@ __global__ void norm_blocks_kernel(const float* values, std::size_t count, doubl
   const std::size_t begin = block * kNormBlock;
   const std::size_t end = begin + kNormBlock < count ? begin + kNormBlock : count;
   double lane = 0;
-  for (std::size_t i = begin + threadIdx.x % kNormLanes; i < end; i += kNormLanes) lane += square_of(values[i]);
+  for (std::size_t i = begin + threadIdx.x % kNormLanes; i < end; i += kNormLanes * kSquaresAtOnce) {
+    float loaded[kSquaresAtOnce];
+    for (unsigned k = 0; k < kSquaresAtOnce; ++k) {
+      loaded[k] = i + k * kNormLanes < end ? values[i + k * kNormLanes] : 0.0F;
+    }
+    for (unsigned k = 0; k < kSquaresAtOnce; ++k) lane += square_of(loaded[k]);
+  }
   double sum = 0;
   for (int i = 0; i < static_cast<int>(kNormLanes); ++i) {
     sum += __shfl_sync(kAllLanes, lane, i, static_cast<int>(kNormLanes));
@@ -50,17 +74,57 @@ __global__ void norm_blocks_kernel(const float* values, std::size_t count, doubl
   if (begin < count && threadIdx.x % kNormLanes == 0) block_sums[block] = sum;
 }
 
-// One block. Its threads load, the first one adds: what was loaded before, while the others load the next.
+// The next sums of blocks, lane by lane; 0 beyond the end, which adds nothing.
+struct SumsOfLane {
+  double at[kSumsPerLane];
+};
+
+__device__ __forceinline__ SumsOfLane load_sums(const double* block_sums, std::size_t begin, std::size_t count) {
+  SumsOfLane sums;
+  for (unsigned k = 0; k < kSumsPerLane; ++k) {
+    const std::size_t at = begin + k * kWarp + threadIdx.x;
+    sums.at[k] = at < count ? block_sums[at] : 0.0;
+  }
+  return sums;
+}
+
+__device__ __forceinline__ std::uint64_t exponent_of(double value) {
+  return __builtin_bit_cast(std::uint64_t, value) >> 52U;
+}
+
+// What adding the values one by one to `sum` gives, if that stays below the next power of two and meets no tie;
+// otherwise anything of another exponent. A sum's exponent is its last place: an addition only rounds the value to that
+// place, whatever was added before, and multiples of it are added without rounding in any order. All values are >= 0.
+__device__ __forceinline__ double added_at_once(double sum, const SumsOfLane& values) {
+  const std::uint64_t exponent = exponent_of(sum);
+  if (exponent <= 53) return INFINITY;
+  const double half_place = __builtin_bit_cast(double, (exponent - 53) << 52U);
+  double added = 0;
+  for (unsigned k = 0; k < kSumsPerLane; ++k) {
+    const double rounded = (sum + values.at[k]) - sum;
+    const bool is_tie = std::fabs(values.at[k] - rounded) == half_place;
+    added += is_tie ? INFINITY : rounded;
+  }
+  for (int distance = 16; distance > 0; distance /= 2) added += __shfl_xor_sync(kAllLanes, added, distance);
+  return sum + added;
+}
+
+// One warp; every lane has the sum. The order is that of the blocks.
 __global__ void add_in_order_kernel(const double* block_sums, std::size_t count, double* norm) {
-  __shared__ double loaded[2][kThreads];
+  constexpr std::size_t kAtOnce = kWarp * kSumsPerLane;
   double sum = 0;
-  for (std::size_t begin = 0; begin < count; begin += kThreads) {
-    double* half = loaded[begin / kThreads % 2];
-    if (begin + threadIdx.x < count) half[threadIdx.x] = block_sums[begin + threadIdx.x];
-    __syncthreads();
-    const std::size_t there = count - begin < kThreads ? count - begin : kThreads;
-    if (threadIdx.x != 0) continue;
-    for (std::size_t i = 0; i < there; ++i) sum += half[i];
+  SumsOfLane next = load_sums(block_sums, 0, count);
+  for (std::size_t begin = 0; begin < count; begin += kAtOnce) {
+    const SumsOfLane values = next;
+    next = load_sums(block_sums, begin + kAtOnce, count);
+    const double after = added_at_once(sum, values);
+    if (exponent_of(after) == exponent_of(sum) && after < INFINITY) {
+      sum = after;
+      continue;
+    }
+    for (unsigned k = 0; k < kSumsPerLane; ++k) {
+      for (int lane = 0; lane < static_cast<int>(kWarp); ++lane) sum += __shfl_sync(kAllLanes, values.at[k], lane);
+    }
   }
   if (threadIdx.x == 0) *norm = sum;
 }
@@ -69,7 +133,9 @@ __global__ void add_in_order_kernel(const double* block_sums, std::size_t count,
 
 LaunchError find_beyond(const float* values, std::size_t count, float limit, unsigned* is_bad, Stream stream) {
   if (count == 0) return kLaunched;
-  return launch(grid_over(count), stream, find_beyond_kernel, values, count, limit, is_bad);
+  const std::size_t packs = is_aligned(values) ? count / 4 : 0;
+  const Grid grid = grid_over(packs == 0 ? count : parts_of(packs, kPacksAtOnce));
+  return launch(grid, stream, find_beyond_kernel, values, count, packs, limit, is_bad);
 }
 
 LaunchError accumulate_exact(const float* values, std::size_t count, const ExactSums& into, Stream stream) {
@@ -105,7 +171,8 @@ LaunchError squared_norm(const float* values, std::size_t count, double* block_s
     const LaunchError failed = launch(grid, stream, norm_blocks_kernel, values, count, block_sums);
     if (failed != kLaunched) return failed;
   }
-  return launch(one_block_each(1), stream, add_in_order_kernel, static_cast<const double*>(block_sums), blocks, norm);
+  return launch(one_block_each(1, kWarp), stream, add_in_order_kernel, static_cast<const double*>(block_sums), blocks,
+                norm);
 }
 
 }  // namespace shoal::gpu

@@ -79,6 +79,23 @@ TEST(AccumulateKernel, TheRangeIsLookedAtByEveryThread) {
   });
 }
 
+TEST(AccumulateKernel, TheRangeIsLookedAtInEachPackAndBehindThem) {
+  const auto is_found = [](std::size_t count, std::size_t begin, std::size_t bad) {
+    std::vector<float> values(count);
+    values[bad] = -65;
+    DeviceArray<float> from(values);
+    DeviceArray<unsigned> is_bad(std::vector<unsigned>{0});
+    EXPECT_EQ(find_beyond(from.at() + begin, count - begin, 64.0F, is_bad.at(), nullptr), kLaunched);
+    return is_bad.values()[0] == 1;
+  };
+  for (const std::size_t count : {1, 3, 4, 7, 1024, 4096, 4099, 20011}) {
+    for (const std::size_t bad : {std::size_t{0}, count / 3, count / 2, count - 1}) {
+      EXPECT_TRUE(is_found(count, 0, bad)) << count << " " << bad;
+      EXPECT_EQ(is_found(count, 1, bad), bad > 0) << "not at 16 bytes: " << count << " " << bad;
+    }
+  }
+}
+
 TEST(AccumulateKernel, FastSumsAreTheCpus) {
   const std::vector<float> values = gradients();
   std::vector<float> wanted(kCount, 0.1F);
@@ -116,6 +133,38 @@ TEST(SquaredNormKernel, IsTheCpusForAnyLength) {
     double in_float64 = 0;
     for (const float value : values) in_float64 += static_cast<double>(value) * static_cast<double>(value);
     EXPECT_NEAR(wanted, in_float64, 1e-12 * in_float64);
+  }
+}
+
+// Squares of 1, 2 and 3 behind a sum whose last place is 2: ties, which round by what was added before.
+TEST(SquaredNormKernel, IsTheCpusWhereSumsMeetTies) {
+  constexpr std::size_t kBlocks = 600;
+  std::mt19937 random(9);
+  std::vector<float> values(kBlocks * 4096);
+  values[0] = values[1] = 0x1p26F;
+  double apart = 0;
+  for (std::size_t block = 1; block < kBlocks; ++block) {
+    const std::size_t ones = random() % 4;
+    for (std::size_t i = 0; i < ones; ++i) values[block * 4096 + i] = 1;
+    apart += static_cast<double>(ones);
+  }
+  const double wanted = shoal::squared_norm(values);
+  ASSERT_NE(wanted, 0x1p53 + apart) << "the order must matter";
+  DeviceArray<float> from(values);
+  DeviceArray<double> blocks(kBlocks), norm(1);
+  ASSERT_EQ(gpu::squared_norm(from.at(), values.size(), blocks.at(), norm.at(), nullptr), kLaunched);
+  EXPECT_EQ(norm.values()[0], wanted);
+}
+
+TEST(SquaredNormKernel, IsTheCpusForInfinityNaNAndZeros) {
+  for (const float rare : {INFINITY, std::nanf(""), 0.0F, 0x1p-149F, 0x1.fffffep127F}) {
+    std::vector<float> values(3 * 4096, rare);
+    const double wanted = shoal::squared_norm(values);
+    DeviceArray<float> from(values);
+    DeviceArray<double> blocks(3), norm(1);
+    ASSERT_EQ(gpu::squared_norm(from.at(), values.size(), blocks.at(), norm.at(), nullptr), kLaunched);
+    const double got = norm.values()[0];
+    EXPECT_TRUE(got == wanted || (std::isnan(got) && std::isnan(wanted))) << rare;
   }
 }
 
