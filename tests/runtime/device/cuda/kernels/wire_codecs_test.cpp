@@ -39,14 +39,28 @@ Int8 int8_on_cpu(const std::vector<float>& values) {
   return made;
 }
 
-Int8 int8_by_kernel(const std::vector<float>& values) {
-  DeviceArray<float> from(values), scales(wire_blocks(values.size())), decoded(values.size());
-  DeviceArray<std::uint8_t> codes(values.size());
+// An array's values from `shift` on.
+template <class T>
+std::vector<T> behind(const DeviceArray<T>& array, std::size_t shift) {
+  std::vector<T> values = array.values();
+  values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(shift));
+  return values;
+}
+std::vector<float> shifted(std::vector<float> values, std::size_t shift) {
+  values.insert(values.begin(), shift, 1e9F);
+  return values;
+}
+
+// shift: how many elements all arrays lie behind a multiple of 16 bytes.
+Int8 int8_by_kernel(const std::vector<float>& values, std::size_t shift = 0) {
+  const std::size_t count = values.size();
+  DeviceArray<float> from(shifted(values, shift)), scales(wire_blocks(count)), decoded(count + shift);
+  DeviceArray<std::uint8_t> codes(count + shift);
   DeviceArray<std::uint32_t> largest(std::vector<std::uint32_t>{0});
-  const EncodedInt8 encoded{scales.at(), codes.at()};
-  EXPECT_EQ(encode_int8(from.at(), values.size(), encoded, largest.at(), nullptr), kLaunched);
-  EXPECT_EQ(decode_int8(encoded, values.size(), decoded.at(), nullptr), kLaunched);
-  return {scales.values(), decoded.values(), codes.values(), largest.values()[0]};
+  const EncodedInt8 encoded{scales.at(), codes.at() + shift};
+  EXPECT_EQ(encode_int8(from.at() + shift, count, encoded, largest.at(), nullptr), kLaunched);
+  EXPECT_EQ(decode_int8(encoded, count, decoded.at() + shift, nullptr), kLaunched);
+  return {scales.values(), behind(decoded, shift), behind(codes, shift), largest.values()[0]};
 }
 
 struct E3m0 {
@@ -67,15 +81,16 @@ E3m0 e3m0_on_cpu(const std::vector<float>& values) {
   return made;
 }
 
-E3m0 e3m0_by_kernel(const std::vector<float>& values) {
-  DeviceArray<float> from(values), decoded(values.size());
-  DeviceArray<std::uint16_t> scales(wire_blocks(values.size()));
-  DeviceArray<std::uint8_t> codes((values.size() + 1) / 2);
+E3m0 e3m0_by_kernel(const std::vector<float>& values, std::size_t shift = 0) {
+  const std::size_t count = values.size();
+  DeviceArray<float> from(shifted(values, shift)), decoded(count + shift);
+  DeviceArray<std::uint16_t> scales(wire_blocks(count));
+  DeviceArray<std::uint8_t> codes((count + 1) / 2 + shift);
   DeviceArray<std::uint32_t> largest(std::vector<std::uint32_t>{0});
-  const EncodedE3m0 encoded{scales.at(), codes.at()};
-  EXPECT_EQ(encode_e3m0(from.at(), values.size(), encoded, largest.at(), nullptr), kLaunched);
-  EXPECT_EQ(decode_e3m0(encoded, values.size(), decoded.at(), nullptr), kLaunched);
-  return {scales.values(), decoded.values(), codes.values(), largest.values()[0]};
+  const EncodedE3m0 encoded{scales.at(), codes.at() + shift};
+  EXPECT_EQ(encode_e3m0(from.at() + shift, count, encoded, largest.at(), nullptr), kLaunched);
+  EXPECT_EQ(decode_e3m0(encoded, count, decoded.at() + shift, nullptr), kLaunched);
+  return {scales.values(), behind(decoded, shift), behind(codes, shift), largest.values()[0]};
 }
 
 TEST(WireCodecKernel, Int8GivesTheBytesOfTheCpuForAnyLength) {
@@ -90,6 +105,22 @@ TEST(WireCodecKernel, E3m0GivesTheBytesOfTheCpuForAnyLength) {
     EXPECT_TRUE(e3m0_by_kernel(drawn(count)) == e3m0_on_cpu(drawn(count))) << count;
   }
   EXPECT_FALSE(e3m0_by_kernel(drawn(257)) == e3m0_on_cpu(std::vector<float>(257, 0.5F)));
+}
+
+TEST(WireCodecKernel, GivesTheSameBytesWhereArraysDoNotLieAtMultiplesOf16Bytes) {
+  for (const std::size_t count : kLengths) {
+    EXPECT_TRUE(int8_by_kernel(drawn(count), 1) == int8_on_cpu(drawn(count))) << count;
+    EXPECT_TRUE(e3m0_by_kernel(drawn(count), 1) == e3m0_on_cpu(drawn(count))) << count;
+  }
+  EXPECT_FALSE(int8_by_kernel(drawn(257), 1) == int8_on_cpu(drawn(256)));
+}
+
+// More blocks than warps: each warp encodes several, and only the last of them holds the largest.
+TEST(WireCodecKernel, GivesTheBytesOfTheCpuForMoreBlocksThanWarps) {
+  std::vector<float> values = drawn(256 * 8 * 2048 + 256 * 9 + 3);
+  values.back() = 1000;
+  EXPECT_TRUE(int8_by_kernel(values) == int8_on_cpu(values));
+  EXPECT_TRUE(e3m0_by_kernel(values) == e3m0_on_cpu(values));
 }
 
 TEST(WireCodecKernel, Int8IsWithinHalfAStepOfFloat64) {
