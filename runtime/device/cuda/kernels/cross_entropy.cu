@@ -17,8 +17,10 @@ struct Softmax {
 };
 
 __device__ __forceinline__ Softmax merged(const Softmax& a, const Softmax& b) {
-  const float largest = a.largest > b.largest ? a.largest : b.largest;
-  return {largest, std::fma(a.sum, exponential(a.largest - largest), b.sum * exponential(b.largest - largest))};
+  const bool is_first = a.largest > b.largest;
+  const float smaller = exponential(-std::fabs(a.largest - b.largest));  // the other factor is exp(0)
+  return {is_first ? a.largest : b.largest,
+          std::fma(a.sum, is_first ? 1.0F : smaller, b.sum * (is_first ? smaller : 1.0F))};
 }
 
 // log(x), 1 <= x < 2^24: 2^e m with m in [0.7, 1.4], and log m = 2 artanh((m - 1) / (m + 1)); within 1e-15. What is no
@@ -35,21 +37,32 @@ __device__ __forceinline__ double logarithm(float x) {
   return std::fma(2 * z, series, exponent * 0.693147180559945309417);
 }
 
+// count: the pack's logits; what lies behind them is padding.
+template <class T>
+__device__ __forceinline__ Softmax softmax_of_pack(const Pack<T>& pack, std::size_t count) {
+  constexpr unsigned kCount = Pack<T>::kCount;
+  Softmax softmax;
+  for (unsigned i = 0; i < kCount; ++i) {
+    if (i < count) softmax.largest = at_least(to_float(pack.at[i]), softmax.largest);
+  }
+  for (unsigned i = 0; i < kCount; ++i) {
+    if (i < count) softmax.sum += exponential(to_float(pack.at[i]) - softmax.largest);
+  }
+  return softmax;
+}
+
 template <class T>
 __device__ __forceinline__ Softmax softmax_of_thread(const T* row, std::size_t vocabulary) {
   constexpr unsigned kCount = Pack<T>::kCount;
   Softmax mine;
-  for (std::size_t c = threadIdx.x * kCount; c < vocabulary; c += kThreads * kCount) {
-    const Pack<T> pack = load_pack(row + c);
-    Softmax of_pack;
-    for (unsigned i = 0; i < kCount; ++i) {
-      const float logit = c + i < vocabulary ? to_float(pack.at[i]) : kNothing;
-      of_pack.largest = logit > of_pack.largest || logit != logit ? logit : of_pack.largest;
-    }
-    for (unsigned i = 0; i < kCount; ++i) {
-      if (c + i < vocabulary) of_pack.sum += exponential(to_float(pack.at[i]) - of_pack.largest);
-    }
-    mine = merged(mine, of_pack);
+  std::size_t c = threadIdx.x * kCount;
+  if (c >= vocabulary) return mine;
+  Pack<T> next = load_pack(row + c);
+  for (; c < vocabulary; c += kThreads * kCount) {
+    const Pack<T> pack = next;
+    if (c + kThreads * kCount < vocabulary) next = load_pack(row + c + kThreads * kCount);
+    const bool is_whole = c + kCount <= vocabulary;
+    mine = merged(mine, is_whole ? softmax_of_pack(pack, kCount) : softmax_of_pack(pack, vocabulary - c));
   }
   return mine;
 }
@@ -69,24 +82,55 @@ __device__ __forceinline__ Softmax softmax_of_block(Softmax mine) {
   return all;
 }
 
+// A row: its softmax, and its target where it has one.
+struct LossRow {
+  Softmax all;
+  float scale;  // 1 / sum
+  std::size_t vocabulary, target;
+  bool is_counted;
+};
+
+// The gradient of the pack at column c, whatever is in it.
+template <class T>
+__device__ __forceinline__ Pack<T> gradient_of(Pack<T> pack, std::size_t c, const LossRow& row) {
+  for (unsigned i = 0; i < Pack<T>::kCount; ++i) {
+    const bool is_inside = row.is_counted && c + i < row.vocabulary;
+    const float p = is_inside ? exponential(to_float(pack.at[i]) - row.all.largest) * row.scale : 0.0F;
+    pack.at[i] = from_float<T>(is_inside && c + i == row.target ? p - 1.0F : p);
+  }
+  return pack;
+}
+
+// The same where all of the pack is inside, none is the target, and the row has no NaN: then all results are numbers.
+template <class T>
+__device__ __forceinline__ Pack<T> plain_gradient_of(const Pack<T>& pack, const LossRow& row) {
+  float p[Pack<T>::kCount];
+  for (unsigned i = 0; i < Pack<T>::kCount; ++i) {
+    p[i] = exponential(to_float(pack.at[i]) - row.all.largest) * row.scale;
+  }
+  return pack_of_numbers<T>(p);
+}
+
 template <class T>
 __global__ void __launch_bounds__(kThreads) loss_kernel(LossShape shape, LossArrays<T> at) {
   constexpr unsigned kCount = Pack<T>::kCount;
-  T* row = at.logits + blockIdx.x * shape.stride;
+  T* logits = at.logits + blockIdx.x * shape.stride;
   const std::int32_t target = at.targets[blockIdx.x];
   const bool is_counted = target >= 0;
-  const float of_target = is_counted ? to_float(row[target]) : 0.0F;
-  const Softmax all = softmax_of_block(softmax_of_thread(row, shape.vocabulary));
+  const float of_target = is_counted ? to_float(logits[target]) : 0.0F;
+  const Softmax all = softmax_of_block(softmax_of_thread(logits, shape.vocabulary));
   const float scale = is_counted ? 1.0F / all.sum : 0.0F;
-  for (std::size_t c = threadIdx.x * kCount; c < shape.stride; c += kThreads * kCount) {
-    Pack<T> pack = load_pack(row + c);
-    for (unsigned i = 0; i < kCount; ++i) {
-      const bool is_inside = is_counted && c + i < shape.vocabulary;
-      const float p = is_inside ? exponential(to_float(pack.at[i]) - all.largest) * scale : 0.0F;
-      const bool is_target = is_inside && c + i == static_cast<std::size_t>(target);
-      pack.at[i] = from_float<T>(is_target ? p - 1.0F : p);
-    }
-    store_pack(row + c, pack);
+  const LossRow row{all, scale, shape.vocabulary, static_cast<std::size_t>(target), is_counted};
+  const bool has_plain = is_counted && all.sum == all.sum;
+  std::size_t c = threadIdx.x * kCount;
+  Pack<T> next;
+  if (c < shape.stride) next = load_pack(logits + c);
+  for (; c < shape.stride; c += kThreads * kCount) {
+    const Pack<T> pack = next;
+    if (c + kThreads * kCount < shape.stride) next = load_pack(logits + c + kThreads * kCount);
+    const bool has_target = row.target >= c && row.target < c + kCount;
+    const bool is_plain = has_plain && c + kCount <= shape.vocabulary && !has_target;
+    store_pack(logits + c, is_plain ? plain_gradient_of(pack, row) : gradient_of(pack, c, row));
   }
   if (threadIdx.x != 0) return;
   const double loss = logarithm(all.sum) + (static_cast<double>(all.largest) - static_cast<double>(of_target));
