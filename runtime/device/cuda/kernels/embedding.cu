@@ -1,4 +1,5 @@
-// A block per touched row; its threads take the columns, each of them all positions in order.
+// A block per touched row; its threads take the columns, each of them all positions in order. Sums: a thread per pack
+// of columns where rows are multiples of 16 bytes.
 #include "runtime/device/cuda/kernels/embedding.h"
 
 #include <cmath>
@@ -20,6 +21,31 @@ __global__ void sum_rows_kernel(EmbeddingRows plan, const float* gradient, float
       sum += gradient[static_cast<std::size_t>(plan.positions[i]) * plan.width + c];
     }
     sums[row * plan.width + c] = sum;
+  }
+}
+
+constexpr std::int32_t kPositionsAtOnce = 4;  // loads that a thread has under way
+
+// A thread has a pack of one row: its positions in order, kPositionsAtOnce loads before their sums.
+__global__ void sum_packs_kernel(EmbeddingRows plan, const float* gradient, float* sums) {
+  const std::size_t packs = plan.width / 4;
+  for (std::size_t p = first_element(); p < plan.row_count * packs; p += all_threads()) {
+    const std::size_t row = p / packs;
+    const float* column = gradient + (p - row * packs) * 4;
+    const std::int32_t begin = plan.starts[row];
+    const std::int32_t end = plan.starts[row + 1];
+    Pack<float> sum{};
+    for (std::int32_t i = begin; i < end; i += kPositionsAtOnce) {
+      Pack<float> loaded[kPositionsAtOnce];
+      for (std::int32_t k = 0; k < kPositionsAtOnce; ++k) {
+        const std::int32_t at = i + k < end ? i + k : end - 1;
+        loaded[k] = load_pack(column + static_cast<std::size_t>(plan.positions[at]) * plan.width);
+      }
+      for (std::int32_t k = 0; k < kPositionsAtOnce; ++k) {
+        for (unsigned c = 0; c < 4; ++c) sum.at[c] = i + k < end ? sum.at[c] + loaded[k].at[c] : sum.at[c];
+      }
+    }
+    store_pack(sums + p * 4, sum);
   }
 }
 
@@ -51,6 +77,11 @@ __global__ void sum_over_sequences_kernel(SequenceShape shape, const float* grad
 
 LaunchError sum_rows(const EmbeddingRows& plan, const float* gradient_NC, float* sums_RC, Stream stream) {
   if (plan.row_count == 0) return kLaunched;
+  if (plan.width % 4 == 0 && is_aligned(gradient_NC) && is_aligned(sums_RC)) {
+    const std::size_t packs = plan.row_count * plan.width / 4;
+    const Grid grid{dim3(static_cast<unsigned>(parts_of(packs, kThreads))), dim3(kThreads)};
+    return launch(grid, stream, sum_packs_kernel, plan, gradient_NC, sums_RC);
+  }
   return launch(one_block_each(plan.row_count), stream, sum_rows_kernel, plan, gradient_NC, sums_RC);
 }
 

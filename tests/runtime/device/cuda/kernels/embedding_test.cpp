@@ -68,6 +68,28 @@ TEST(EmbeddingKernel, SumsRowsInTheOrderOfPositions) {
   });
 }
 
+// Rows of whole packs, which are summed 16 bytes at a time: 72 columns, of which 70 are those of the other tests.
+TEST(EmbeddingKernel, SumsRowsOfPacksInTheSameOrder) {
+  constexpr std::size_t kWide = 72;
+  std::vector<float> values(kTokens * kWide, 1.0F);
+  for (std::size_t i = 0; i < kTokens * kWidth; ++i) values[i / kWidth * kWide + i % kWidth] = gradient()[i];
+  const std::vector<float> table = added_in_order<float>();
+  expect_holds_and_faults_are_found([&] {
+    DevicePlan plan;
+    EmbeddingRows arrays = plan.arrays();
+    arrays.width = kWide;
+    DeviceArray<float> from(values), rows(plan.plan.rows.size() * kWide);
+    EXPECT_EQ(sum_rows(arrays, from.at(), rows.at(), nullptr), kLaunched);
+    const std::vector<float> got = rows.values();
+    bool holds = true;
+    for (std::size_t i = 0; i < plan.plan.rows.size() * kWidth; ++i) {
+      const auto row = static_cast<std::size_t>(plan.plan.rows[i / kWidth]);
+      holds &= bits_of(got[i / kWidth * kWide + i % kWidth]) == bits_of(table[row * kWidth + i % kWidth]);
+    }
+    return holds;
+  });
+}
+
 TEST(EmbeddingKernel, AccumulatesTouchedRowsAsADenseGradientWouldBe) {
   std::vector<std::int64_t> wanted(kTable * kWidth, 1000);
   shoal::accumulate_exact(added_in_order<float>(), kBits, wanted);
