@@ -11,6 +11,7 @@ namespace shoal::gpu {
 
 inline constexpr unsigned kTall = 8;
 inline constexpr std::size_t kRowsPerPart = 256;
+inline constexpr unsigned kPartsAtOnce = 16;  // loads that a thread has under way
 
 // A thread block's part of the matrix: rows [row, row_end) in steps of kTall, and the pack's first column.
 struct ColumnPart {
@@ -46,10 +47,23 @@ Grid column_grid(std::size_t rows, std::size_t width) {
   return {dim3(static_cast<unsigned>(across), static_cast<unsigned>(column_parts(rows))), dim3(kWarp, kTall)};
 }
 
+// One warp per block: a row of sums is short, and all of the GPU shall load.
+inline Grid parts_grid(std::size_t width) {
+  return {dim3(static_cast<unsigned>(parts_of(width, std::size_t{kWarp}))), dim3(kWarp)};
+}
+
 __device__ __forceinline__ void add_parts(const float* parts, std::size_t part_count, std::size_t width, float* sums) {
   for (std::size_t c = first_element(); c < width; c += all_threads()) {
     float sum = 0;
-    for (std::size_t part = 0; part < part_count; ++part) sum += parts[part * width + c];
+    for (std::size_t part = 0; part < part_count; part += kPartsAtOnce) {
+      float loaded[kPartsAtOnce];
+#pragma unroll
+      for (unsigned k = 0; k < kPartsAtOnce; ++k) {
+        loaded[k] = part + k < part_count ? parts[(part + k) * width + c] : 0.0F;
+      }
+#pragma unroll
+      for (unsigned k = 0; k < kPartsAtOnce; ++k) sum = part + k < part_count ? sum + loaded[k] : sum;
+    }
     sums[c] = sum;
   }
 }

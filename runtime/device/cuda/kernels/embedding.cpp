@@ -14,10 +14,15 @@ EmbeddingPlan embedding_plan(std::span<const std::int32_t> tokens) {
   std::ranges::stable_sort(plan.positions, {}, token_at);
   for (std::size_t i = 0; i < plan.positions.size(); ++i) {
     const std::int32_t token = token_at(plan.positions[i]);
-    if (!plan.rows.empty() && plan.rows.back() == token) continue;
-    plan.rows.push_back(token);
+    const bool is_of_row = !plan.rows.empty() && plan.rows.back() == token;
+    if (is_of_row && i - static_cast<std::size_t>(plan.starts.back()) < kPiecePositions) continue;
+    if (!is_of_row) {
+      plan.rows.push_back(token);
+      plan.pieces.push_back(static_cast<std::int32_t>(plan.starts.size()));
+    }
     plan.starts.push_back(static_cast<std::int32_t>(i));
   }
+  plan.pieces.push_back(static_cast<std::int32_t>(plan.starts.size()));
   plan.starts.push_back(static_cast<std::int32_t>(plan.positions.size()));
   return plan;
 }

@@ -1,5 +1,5 @@
-// A block per touched row; its threads take the columns, each of them all positions in order. Sums: a thread per pack
-// of columns where rows are multiples of 16 bytes.
+// A block per piece; its threads take the columns, each of them all positions in order; or a thread per pack of columns
+// where rows are multiples of 16 bytes. Then a block per touched row, which adds its pieces.
 #include "runtime/device/cuda/kernels/embedding.h"
 
 #include <cmath>
@@ -10,30 +10,30 @@
 namespace shoal::gpu {
 namespace {
 
-__global__ void sum_rows_kernel(EmbeddingRows plan, const float* gradient, float* sums) {
-  const std::size_t row = blockIdx.x;
-  const std::int32_t begin = plan.starts[row];
-  const std::int32_t end = plan.starts[row + 1];
+__global__ void sum_pieces_kernel(EmbeddingRows plan, const float* gradient, float* sums) {
+  const std::size_t piece = blockIdx.x;
+  const std::int32_t begin = plan.starts[piece];
+  const std::int32_t end = plan.starts[piece + 1];
   for (std::size_t c = threadIdx.x; c < plan.width; c += blockDim.x) {
     float sum = 0;
 #pragma unroll 8  // loads do not wait for the sum
     for (std::int32_t i = begin; i < end; ++i) {
       sum += gradient[static_cast<std::size_t>(plan.positions[i]) * plan.width + c];
     }
-    sums[row * plan.width + c] = sum;
+    sums[piece * plan.width + c] = sum;
   }
 }
 
 constexpr std::int32_t kPositionsAtOnce = 4;  // loads that a thread has under way
 
-// A thread has a pack of one row: its positions in order, kPositionsAtOnce loads before their sums.
+// A thread has a pack of one piece: its positions in order, kPositionsAtOnce loads before their sums.
 __global__ void sum_packs_kernel(EmbeddingRows plan, const float* gradient, float* sums) {
   const std::size_t packs = plan.width / 4;
-  for (std::size_t p = first_element(); p < plan.row_count * packs; p += all_threads()) {
-    const std::size_t row = p / packs;
-    const float* column = gradient + (p - row * packs) * 4;
-    const std::int32_t begin = plan.starts[row];
-    const std::int32_t end = plan.starts[row + 1];
+  for (std::size_t p = first_element(); p < plan.piece_count * packs; p += all_threads()) {
+    const std::size_t piece = p / packs;
+    const float* column = gradient + (p - piece * packs) * 4;
+    const std::int32_t begin = plan.starts[piece];
+    const std::int32_t end = plan.starts[piece + 1];
     Pack<float> sum{};
     for (std::int32_t i = begin; i < end; i += kPositionsAtOnce) {
       Pack<float> loaded[kPositionsAtOnce];
@@ -49,20 +49,28 @@ __global__ void sum_packs_kernel(EmbeddingRows plan, const float* gradient, floa
   }
 }
 
+__device__ __forceinline__ float sum_of_row(const EmbeddingRows& plan, const float* from, std::size_t c) {
+  const std::int32_t begin = plan.pieces[blockIdx.x];
+  const std::int32_t end = plan.pieces[blockIdx.x + 1];
+  float sum = from[static_cast<std::size_t>(begin) * plan.width + c];
+  for (std::int32_t piece = begin + 1; piece < end; ++piece) {
+    sum += from[static_cast<std::size_t>(piece) * plan.width + c];
+  }
+  return sum;
+}
+
 __global__ void accumulate_rows_kernel(EmbeddingRows plan, const float* from, double scale, std::int64_t* sums,
                                        const unsigned* is_bad) {
   if (*is_bad != 0) return;
-  const std::size_t row = blockIdx.x;
-  const std::size_t into = static_cast<std::size_t>(plan.rows[row]) * plan.width;
+  const std::size_t into = static_cast<std::size_t>(plan.rows[blockIdx.x]) * plan.width;
   for (std::size_t c = threadIdx.x; c < plan.width; c += blockDim.x) {
-    sums[into + c] += fixed_point(from[row * plan.width + c], scale);
+    sums[into + c] += fixed_point(sum_of_row(plan, from, c), scale);
   }
 }
 
 __global__ void scatter_rows_kernel(EmbeddingRows plan, const float* from, float* table) {
-  const std::size_t row = blockIdx.x;
-  const std::size_t into = static_cast<std::size_t>(plan.rows[row]) * plan.width;
-  for (std::size_t c = threadIdx.x; c < plan.width; c += blockDim.x) table[into + c] = from[row * plan.width + c];
+  const std::size_t into = static_cast<std::size_t>(plan.rows[blockIdx.x]) * plan.width;
+  for (std::size_t c = threadIdx.x; c < plan.width; c += blockDim.x) table[into + c] = sum_of_row(plan, from, c);
 }
 
 __global__ void sum_over_sequences_kernel(SequenceShape shape, const float* gradient, float* sums) {
@@ -75,26 +83,26 @@ __global__ void sum_over_sequences_kernel(SequenceShape shape, const float* grad
 
 }  // namespace
 
-LaunchError sum_rows(const EmbeddingRows& plan, const float* gradient_NC, float* sums_RC, Stream stream) {
-  if (plan.row_count == 0) return kLaunched;
-  if (plan.width % 4 == 0 && is_aligned(gradient_NC) && is_aligned(sums_RC)) {
-    const std::size_t packs = plan.row_count * plan.width / 4;
+LaunchError sum_pieces(const EmbeddingRows& plan, const float* gradient_NC, float* sums_PC, Stream stream) {
+  if (plan.piece_count == 0) return kLaunched;
+  if (plan.width % 4 == 0 && is_aligned(gradient_NC) && is_aligned(sums_PC)) {
+    const std::size_t packs = plan.piece_count * plan.width / 4;
     const Grid grid{dim3(static_cast<unsigned>(parts_of(packs, kThreads))), dim3(kThreads)};
-    return launch(grid, stream, sum_packs_kernel, plan, gradient_NC, sums_RC);
+    return launch(grid, stream, sum_packs_kernel, plan, gradient_NC, sums_PC);
   }
-  return launch(one_block_each(plan.row_count), stream, sum_rows_kernel, plan, gradient_NC, sums_RC);
+  return launch(one_block_each(plan.piece_count), stream, sum_pieces_kernel, plan, gradient_NC, sums_PC);
 }
 
-LaunchError accumulate_rows(const EmbeddingRows& plan, const float* sums_RC, const ExactSums& into, Stream stream) {
+LaunchError accumulate_rows(const EmbeddingRows& plan, const float* sums_PC, const ExactSums& into, Stream stream) {
   if (plan.row_count == 0) return kLaunched;
   const double scale = std::ldexp(1.0, into.fraction_bits);
-  return launch(one_block_each(plan.row_count), stream, accumulate_rows_kernel, plan, sums_RC, scale, into.sums,
+  return launch(one_block_each(plan.row_count), stream, accumulate_rows_kernel, plan, sums_PC, scale, into.sums,
                 into.is_bad);
 }
 
-LaunchError scatter_rows(const EmbeddingRows& plan, const float* sums_RC, float* table_VC, Stream stream) {
+LaunchError scatter_rows(const EmbeddingRows& plan, const float* sums_PC, float* table_VC, Stream stream) {
   if (plan.row_count == 0) return kLaunched;
-  return launch(one_block_each(plan.row_count), stream, scatter_rows_kernel, plan, sums_RC, table_VC);
+  return launch(one_block_each(plan.row_count), stream, scatter_rows_kernel, plan, sums_PC, table_VC);
 }
 
 LaunchError sum_over_sequences(const SequenceShape& shape, const float* gradient, float* sums, Stream stream) {

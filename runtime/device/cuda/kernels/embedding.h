@@ -1,7 +1,8 @@
 // Kernels of the embedding's backward: each row's gradient is summed in the order of positions, without atomics.
 //
 // The host knows the tokens: it sorts the positions by token (embedding_plan()), and the device sums what belongs to a
-// row. Only touched rows are made: [rows, C], not [V, C]. A row's sum has the bits of the CPU's operator, which adds
+// row. Only touched rows are made: [rows, C], not [V, C]. Positions of a frequent token are cut into pieces, so that no
+// thread adds thousands one after the other. A row of one piece has the bits of the CPU's operator, which adds
 // positions in order too.
 #pragma once
 
@@ -12,10 +13,14 @@
 
 namespace shoal::gpu {
 
+inline constexpr std::size_t kPiecePositions = 256;  // of a piece at most
+
 struct EmbeddingPlan {
   std::vector<std::int32_t> rows;       // touched rows of the table, ascending
-  std::vector<std::int32_t> starts;     // where each one's positions begin; one more at the end
+  std::vector<std::int32_t> pieces;     // where each one's pieces begin; one more at the end
+  std::vector<std::int32_t> starts;     // where each piece's positions begin; one more at the end
   std::vector<std::int32_t> positions;  // of all rows, ascending within each
+  [[nodiscard]] std::size_t piece_count() const { return starts.size() - 1; }
 };
 // tokens: [N], each >= 0.
 [[nodiscard]] EmbeddingPlan embedding_plan(std::span<const std::int32_t> tokens);
@@ -23,18 +28,21 @@ struct EmbeddingPlan {
 // The same arrays on the device.
 struct EmbeddingRows {
   const std::int32_t* rows = nullptr;
+  const std::int32_t* pieces = nullptr;
   const std::int32_t* starts = nullptr;
   const std::int32_t* positions = nullptr;
   std::size_t row_count = 0;
-  std::size_t width = 0;  // C
+  std::size_t piece_count = 0;  // P
+  std::size_t width = 0;        // C
 };
-// sums_RC[r] = the sum of gradient_NC over the row's positions, in order.
-[[nodiscard]] LaunchError sum_rows(const EmbeddingRows& plan, const float* gradient_NC, float* sums_RC, Stream stream);
-// into.sums[rows[r], c] += fixed point of sums_RC[r, c], unless *into.is_bad.
-[[nodiscard]] LaunchError accumulate_rows(const EmbeddingRows& plan, const float* sums_RC, const ExactSums& into,
+// sums_PC[p] = the sum of gradient_NC over the piece's positions, in order.
+[[nodiscard]] LaunchError sum_pieces(const EmbeddingRows& plan, const float* gradient_NC, float* sums_PC,
+                                     Stream stream);
+// into.sums[rows[r], c] += fixed point of the sum of the row's pieces in order, unless *into.is_bad.
+[[nodiscard]] LaunchError accumulate_rows(const EmbeddingRows& plan, const float* sums_PC, const ExactSums& into,
                                           Stream stream);
-// table_VC[rows[r], c] = sums_RC[r, c]; other rows stay as they are.
-[[nodiscard]] LaunchError scatter_rows(const EmbeddingRows& plan, const float* sums_RC, float* table_VC, Stream stream);
+// table_VC[rows[r], c] = the sum of the row's pieces in order; other rows stay as they are.
+[[nodiscard]] LaunchError scatter_rows(const EmbeddingRows& plan, const float* sums_PC, float* table_VC, Stream stream);
 
 struct SequenceShape {
   std::size_t sequences = 0;  // B

@@ -203,11 +203,11 @@ LaunchError backward(const NormShape& shape, const NormBackward<T>& arrays, Stre
   const std::size_t parts = column_parts(shape.rows);
   const float* of_bias = arrays.parts + parts * shape.width;
   if (failed == kLaunched) {
-    failed = launch(grid_over(shape.width), stream, add_parts_kernel, static_cast<const float*>(arrays.parts), parts,
+    failed = launch(parts_grid(shape.width), stream, add_parts_kernel, static_cast<const float*>(arrays.parts), parts,
                     shape.width, arrays.dweight_C);
   }
   if (failed == kLaunched && arrays.dbias_C != nullptr) {
-    failed = launch(grid_over(shape.width), stream, add_parts_kernel, of_bias, parts, shape.width, arrays.dbias_C);
+    failed = launch(parts_grid(shape.width), stream, add_parts_kernel, of_bias, parts, shape.width, arrays.dbias_C);
   }
   if (failed != kLaunched) return failed;
   return with_quads(shape.width, [&]<unsigned kQuads, unsigned kOfRow>() {

@@ -193,25 +193,29 @@ FusedMath::NormGradient FusedKernels::residual_norm_backward(const NormWeights& 
   return result;
 }
 
-// Rows, starts and positions travel in one copy.
+// Rows, pieces, starts and positions travel in one copy.
 at::Tensor FusedKernels::embedding_gradient(const at::Tensor& dy_BTC, const at::Tensor& tokens_BT,
                                             std::int64_t rows) const {
   CHECK(tokens_BT.is_cpu() && tokens_BT.scalar_type() == at::kInt, "tokens are int32, on the host");
   const at::Tensor tokens = tokens_BT.contiguous();
   const gpu::EmbeddingPlan plan = gpu::embedding_plan({tokens.const_data_ptr<std::int32_t>(), count_of(tokens)});
-  const std::size_t words = plan.rows.size() + plan.starts.size() + plan.positions.size();
+  const std::size_t words = plan.rows.size() + plan.pieces.size() + plan.starts.size() + plan.positions.size();
   const at::Tensor sent = queue_->host_memory({static_cast<std::int64_t>(words)}, at::kInt);
   std::int32_t* to = sent.mutable_data_ptr<std::int32_t>();
-  for (const auto* list : {&plan.rows, &plan.starts, &plan.positions}) to = std::ranges::copy(*list, to).out;
+  for (const auto* list : {&plan.rows, &plan.pieces, &plan.starts, &plan.positions}) {
+    to = std::ranges::copy(*list, to).out;
+  }
   const at::Tensor there = sent.to(dy_BTC.device(), true);
   const auto* first = read_from<std::int32_t>(there);
   const auto width = static_cast<std::size_t>(dy_BTC.size(-1));
-  const gpu::EmbeddingRows list{first, first + plan.rows.size(), first + plan.rows.size() + plan.starts.size(),
-                                plan.rows.size(), width};
+  const auto* pieces = first + plan.rows.size();
+  const auto* starts = pieces + plan.pieces.size();
+  const gpu::EmbeddingRows list{
+      first, pieces, starts, starts + plan.starts.size(), plan.rows.size(), plan.piece_count(), width};
   const at::Tensor dy = dy_BTC.contiguous();
-  const at::Tensor sums = floats(static_cast<std::int64_t>(plan.rows.size() * width), dy);
+  const at::Tensor sums = floats(static_cast<std::int64_t>(plan.piece_count() * width), dy);
   at::Tensor table = at::zeros({rows, dy_BTC.size(-1)}, dy.options());
-  check_launched(gpu::sum_rows(list, read_from<float>(dy), written_to<float>(sums), queue_->stream()), "sum_rows");
+  check_launched(gpu::sum_pieces(list, read_from<float>(dy), written_to<float>(sums), queue_->stream()), "sum_pieces");
   check_launched(gpu::scatter_rows(list, read_from<float>(sums), written_to<float>(table), queue_->stream()),
                  "scatter_rows");
   return table;

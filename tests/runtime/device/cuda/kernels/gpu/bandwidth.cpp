@@ -250,11 +250,12 @@ TEST_F(Bandwidth, OfTheEmbedding) {
   std::vector<std::int32_t> tokens(rows);
   for (std::size_t i = 0; i < rows; ++i) tokens[i] = static_cast<std::int32_t>(i * i % 50257);
   const EmbeddingPlan plan = embedding_plan(tokens);
-  Array<std::int32_t> touched(plan.rows), starts(plan.starts), positions(plan.positions);
-  Array<float> gradient(rows * kWidth), sums(plan.rows.size() * kWidth);
-  const EmbeddingRows arrays{touched.at(), starts.at(), positions.at(), plan.rows.size(), kWidth};
-  measure("sum_rows", 4, (rows + plan.rows.size()) * kWidth,
-          [&] { return sum_rows(arrays, gradient.at(), sums.at(), nullptr); });
+  Array<std::int32_t> touched(plan.rows), pieces(plan.pieces), starts(plan.starts), positions(plan.positions);
+  Array<float> gradient(rows * kWidth), sums(plan.piece_count() * kWidth);
+  const EmbeddingRows arrays{touched.at(),     pieces.at(),        starts.at(), positions.at(),
+                             plan.rows.size(), plan.piece_count(), kWidth};
+  measure("sum_pieces", 4, (rows + plan.piece_count()) * kWidth,
+          [&] { return sum_pieces(arrays, gradient.at(), sums.at(), nullptr); });
 }
 
 }  // namespace
