@@ -46,10 +46,10 @@ at::Tensor Transformer::forward(const at::Tensor& input) const {
 }
 
 at::Tensor Transformer::backward(const at::Tensor& gradient, Tape& tape, ParameterGradients& gradients) const {
-  at::Tensor d = gradient;
-  for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) d = (*part)->backward(d, tape, gradients);
+  StreamGradient d{gradient};
+  for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) d = (*part)->backward_stream(d, tape, gradients);
   CHECK(tape.is_empty(), "a backward takes all that its forward kept");
-  return d;
+  return d.d;
 }
 
 }  // namespace shoal

@@ -24,8 +24,14 @@ class Branch final : public ModelPart {
   }
   [[nodiscard]] at::Tensor backward(const at::Tensor& dy_BTC, Tape& tape,
                                     ParameterGradients& gradients) const override {
-    const at::Tensor d_BTC = inner_->backward(drop_backward(dy_BTC, place_, tape), tape, gradients);
-    return norm_->backward_onto(dy_BTC, d_BTC, tape, gradients);
+    return backward_stream({dy_BTC}, tape, gradients).d;
+  }
+  [[nodiscard]] StreamGradient backward_stream(const StreamGradient& dy, Tape& tape,
+                                               ParameterGradients& gradients) const override {
+    const bool takes_copy = dy.copy.defined() && tape.dropout.rate <= 0;
+    const at::Tensor d_BTC =
+        inner_->backward(takes_copy ? dy.copy : drop_backward(dy.d, place_, tape), tape, gradients);
+    return norm_->backward_onto(dy.d, d_BTC, tape, gradients);
   }
 
  private:

@@ -60,6 +60,7 @@ class FusedMath {
                                                  const at::Tensor& branch) const = 0;
   struct NormGradient {
     at::Tensor dx, dweight, dbias;
+    at::Tensor copy = {};  // bf16 of dx, where y is bf16: products take it
   };
   // dx = around + the norm's, float32. dy: float32 or bf16. around: the gradient that goes round the norm, absent where
   // nothing does.

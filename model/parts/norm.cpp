@@ -39,9 +39,9 @@ class LayerNorm final : public Norm {
     return dx;
   }
 
-  [[nodiscard]] at::Tensor backward_onto(const at::Tensor& dx_around, const at::Tensor& dy, Tape& tape,
-                                         ParameterGradients& gradients) const override {
-    return dx_around.add(backward(dy, tape, gradients));
+  [[nodiscard]] StreamGradient backward_onto(const at::Tensor& dx_around, const at::Tensor& dy, Tape& tape,
+                                             ParameterGradients& gradients) const override {
+    return {dx_around.add(backward(dy, tape, gradients))};
   }
 
  private:
@@ -69,10 +69,10 @@ class RmsNorm final : public Norm {
     return by_normal.add(by_scale);
   }
 
-  [[nodiscard]] at::Tensor backward_onto(const at::Tensor& dx_around, const at::Tensor& dy, Tape& tape,
-                                         ParameterGradients& gradients) const override {
+  [[nodiscard]] StreamGradient backward_onto(const at::Tensor& dx_around, const at::Tensor& dy, Tape& tape,
+                                             ParameterGradients& gradients) const override {
     const auto [by_normal, by_scale] = halves(dy, tape, gradients);
-    return dx_around.add(by_normal).add(by_scale);
+    return {dx_around.add(by_normal).add(by_scale)};
   }
 
  private:
@@ -119,11 +119,16 @@ class FusedNorm final : public Norm {
   }
 
   [[nodiscard]] at::Tensor backward(const at::Tensor& dy, Tape& tape, ParameterGradients& gradients) const override {
-    return backward_onto({}, dy, tape, gradients);
+    return backward_onto({}, dy, tape, gradients).d;
   }
 
-  [[nodiscard]] at::Tensor backward_onto(const at::Tensor& dx_around, const at::Tensor& dy, Tape& tape,
-                                         ParameterGradients& gradients) const override {
+  [[nodiscard]] StreamGradient backward_stream(const StreamGradient& dy, Tape& tape,
+                                               ParameterGradients& gradients) const override {
+    return backward_onto({}, dy.d, tape, gradients);
+  }
+
+  [[nodiscard]] StreamGradient backward_onto(const at::Tensor& dx_around, const at::Tensor& dy, Tape& tape,
+                                             ParameterGradients& gradients) const override {
     FusedMath::NormResult kept;
     kept.rstd = tape.take();
     kept.mean = tape.take();
@@ -131,7 +136,7 @@ class FusedNorm final : public Norm {
     const FusedMath::NormGradient gradient = math_.residual_norm_backward(weights(), kept, dy, dx_around);
     gradients.set(weight_, gradient.dweight);
     if (bias_) gradients.set(*bias_, gradient.dbias);
-    return gradient.dx;
+    return {gradient.dx, gradient.copy};
   }
 
  private:

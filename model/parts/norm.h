@@ -21,8 +21,8 @@ class Norm : public ModelPart {
   }
   // backward(), added to the gradient that goes round the norm: as many sums, in the order in which autograd makes
   // them.
-  [[nodiscard]] virtual at::Tensor backward_onto(const at::Tensor& dx_around, const at::Tensor& dy, Tape& tape,
-                                                 ParameterGradients& gradients) const = 0;
+  [[nodiscard]] virtual StreamGradient backward_onto(const at::Tensor& dx_around, const at::Tensor& dy, Tape& tape,
+                                                     ParameterGradients& gradients) const = 0;
 };
 
 // y: the type that what follows takes; a device's own kernels write it, torch's operators give float32.

@@ -114,6 +114,12 @@ struct Residual {
   [[nodiscard]] at::Tensor sum() const { return branch.defined() ? x.add(branch) : x; }
 };
 
+// The gradient of the residual stream, float32, and its bf16 copy for products where the device's norm wrote one.
+struct StreamGradient {
+  at::Tensor d;
+  at::Tensor copy = {};
+};
+
 class ModelPart {
  public:
   ModelPart() = default;
@@ -131,6 +137,11 @@ class ModelPart {
   // dy: of the shape of y, float32 or bf16. Takes what forward kept, sets the gradients of the part's parameters, and
   // returns dx: float32, or bf16 out of products (undefined for an embedding).
   [[nodiscard]] virtual at::Tensor backward(const at::Tensor& dy, Tape& tape, ParameterGradients& gradients) const = 0;
+  // The same from stream to stream.
+  [[nodiscard]] virtual StreamGradient backward_stream(const StreamGradient& dy, Tape& tape,
+                                                       ParameterGradients& gradients) const {
+    return {backward(dy.d, tape, gradients)};
+  }
 };
 
 }  // namespace shoal

@@ -131,6 +131,7 @@ __global__ void __launch_bounds__(kThreads) backward_kernel(NormShape shape, Nor
       dx.at[j] = std::fma(rstd, std::fma(-normal[i].at[j], mean_gn, g[i].at[j] - mean_g), dx.at[j]);
     }
     store_quad(at.dx_NC + begin + c, dx);
+    if (at.copy_NC != nullptr) store_quad(at.copy_NC + begin + c, dx);
   }
 }
 
@@ -196,7 +197,8 @@ LaunchError forward(const NormShape& shape, const NormForward<T>& arrays, Stream
 template <class T>
 LaunchError backward(const NormShape& shape, const NormBackward<T>& arrays, Stream stream) {
   if (shape.rows * shape.width == 0) return kLaunched;
-  const bool is_placed = are_aligned(arrays.sum_NC, arrays.weight_C, arrays.dy_NC, arrays.around_NC, arrays.dx_NC);
+  const bool is_placed =
+      are_aligned(arrays.sum_NC, arrays.weight_C, arrays.dy_NC, arrays.around_NC, arrays.dx_NC, arrays.copy_NC);
   if (!takes_norm_of(shape.width) || !is_placed) return kRefusedShape;
   // Before dx, which may lie over what it was made of.
   LaunchError failed = launch(column_grid<kQuad>(shape.rows, shape.width), stream, parameters_kernel<T>, shape, arrays);

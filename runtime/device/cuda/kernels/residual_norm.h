@@ -46,6 +46,7 @@ struct NormBackward {
   float* dweight_C = nullptr;
   float* dbias_C = nullptr;  // nullptr: none
   float* parts = nullptr;    // room for norm_parts(shape) floats
+  Bf16* copy_NC = nullptr;   // of dx; nullptr: none is kept
 };
 [[nodiscard]] std::size_t norm_parts(const NormShape& shape);
 [[nodiscard]] LaunchError residual_norm_backward(const NormShape& shape, const NormBackward<float>& arrays,

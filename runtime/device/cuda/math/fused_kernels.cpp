@@ -173,8 +173,9 @@ FusedMath::NormGradient FusedKernels::residual_norm_backward(const NormWeights& 
   const at::Tensor above = dy.contiguous();
   const at::Tensor beside = dense(around);
   const at::Tensor parts = floats(static_cast<std::int64_t>(gpu::norm_parts(shape)), kept.sum);
-  NormGradient result{at::empty_like(kept.sum), at::empty_like(norm.weight), {}};
+  NormGradient result{at::empty_like(kept.sum), at::empty_like(norm.weight), {}, {}};
   if (norm.bias.defined()) result.dbias = at::empty_like(norm.bias);
+  if (norm.y == at::kBFloat16) result.copy = at::empty_like(kept.sum, kept.sum.options().dtype(at::kBFloat16));
   const auto launched = [&]<class T>(T) {
     gpu::NormBackward<T> arrays;
     arrays.sum_NC = read_from<float>(kept.sum);
@@ -184,6 +185,7 @@ FusedMath::NormGradient FusedKernels::residual_norm_backward(const NormWeights& 
     arrays.dy_NC = read_from<T>(above);
     arrays.around_NC = read_from<float>(beside);
     arrays.dx_NC = written_to<float>(result.dx);
+    arrays.copy_NC = written_to<Bf16>(result.copy);
     arrays.dweight_C = written_to<float>(result.dweight);
     arrays.dbias_C = written_to<float>(result.dbias);
     arrays.parts = written_to<float>(parts);
