@@ -80,5 +80,11 @@ TEST(Run, SaysThatItsFolderIsNotPacked) {
   EXPECT_THAT(run.said, HasSubstr("tests/gpu/pack DIR"));
 }
 
+TEST(Run, RefusesAPartThatItDoesNotHave) {
+  const Ran run = ran(kHere + "/run bits fautls");
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.said, HasSubstr("fautls is none of: tests bits"));
+}
+
 }  // namespace
 }  // namespace shoal
