@@ -151,7 +151,10 @@ struct Performer {
     const Cause cause = trace_cause(self, microbatch_of(effect.job));
     state.handed_in.push_back({cause, kJobWords[effect.job.index()], is_of_a_microbatch(effect.job)});
     if (state.handed_in.size() == 1) come_to_next(self);
-    if (auto end = state.runner->begin(effect.job)) take_end(self, *end);
+    if (auto end = state.runners.jobs->begin(effect.job)) take_end(self, *end);
+  }
+  void operator()(Collect& effect) const {
+    if (self->state.runners.collective) self->state.runners.collective->hand_in(std::move(effect.order));
   }
   void operator()(End& effect) const {
     log_warn(self->state.title, "replica ends itself: ", effect.reason);
@@ -228,6 +231,11 @@ void tell(Self self, const std::shared_ptr<const View>& past) {
 
 void tell(Self self, const TensorTimed& tensor) { self->state.core->transfer_timed(tensor.milliseconds); }
 
+void tell(Self self, const CollectiveEvent& event) {
+  perform(self, self->state.core->receive(event, now(self)));
+  schedule(self);
+}
+
 void tell(Self self, const HeldTick&) { perform(self, self->state.core->tick(now(self))); }
 
 // Bodies that a stage does not hear are not held.
@@ -298,19 +306,27 @@ void tick(Self self) {
     setup.rounds->inner_state = inner_state_of(settings.config);
   }
   setup.clip_norm = settings.config.optim.clip_norm;
+  setup.collective = settings.collective;
   return setup;
 }
 
 void adopt(Self self, StageSettings settings) {
   auto& state = self->state;
   state.router = settings.router;
-  state.runner = settings.make_runner([stage = self->address()](JobEnd end) {
+  state.runners.jobs = settings.make_runner([stage = self->address()](JobEnd end) {
     const auto actor = caf::actor_cast<caf::actor>(stage);
     if (actor) caf::anon_send(actor, JobEnded{std::make_shared<const JobEnd>(std::move(end))});
   });
+  if (settings.collective) {
+    state.runners.collective = settings.make_collective([stage = self->address()](CollectiveNews news) {
+      const auto actor = caf::actor_cast<caf::actor>(stage);
+      auto event = std::make_shared<const CollectiveEvent>(CollectiveEvent{std::move(news)});
+      if (actor) caf::anon_send(actor, CollectiveTold{std::move(event)});
+    });
+  }
   state.note = settings.note;
   state.replica = settings.order.replica;
-  std::vector<std::string> tensor_names = state.runner->tensor_names();
+  std::vector<std::string> tensor_names = state.runners.jobs->tensor_names();
   state.in_trace.state_layout = state_layout(tensor_names);
   state.core.emplace(make_setup(settings, std::move(tensor_names)), now(self));
   const SpawnStage& order = settings.order;
@@ -360,6 +376,7 @@ StageActor::behavior_type stage(Self self, StageSettings settings) {
       [self](const TransferTimed& message) { take(self, TensorTimed{message.milliseconds}); },
       [self](const RunNextJob&) { run_next(self); },
       [self](const JobEnded& ended) { job_ended(self, ended); },
+      [self](const CollectiveTold& told) { take(self, *told.event); },
       [self](const Ping&) { return self->state.marks.work; },
       [self](const Tick&) { tick(self); },
   };

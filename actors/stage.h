@@ -16,6 +16,7 @@
 #include "runtime/base/config.h"
 #include "runtime/pipeline/job_runner.h"
 #include "runtime/pipeline/replica/replica.h"
+#include "runtime/sync/collective/collective.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/high_water.h"
 #include "runtime/trace/tracer.h"
@@ -32,8 +33,10 @@ struct StageSettings {
   RouterActor router;
   // Called once, on the thread that will hand in jobs.
   MakeJobRunner make_runner;
-  std::optional<TensorBlob> image;           // a state to load at the start
-  std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
+  std::optional<CollectiveOffer> collective = {};  // what this process has for sums on its device
+  MakeCollectiveRunner make_collective = {};       // set with it; called once
+  std::optional<TensorBlob> image;                 // a state to load at the start
+  std::shared_ptr<Tracer> tracer = nullptr;        // none: this process keeps no trace
   std::shared_ptr<ActorBoard> board = nullptr;
   std::shared_ptr<WorkNote> note = std::make_shared<WorkNote>();  // of this process
 };
@@ -61,10 +64,16 @@ struct StageInTrace {
   std::uint64_t state_layout = 0;  // of the tensors that its digests are of
 };
 
+// Threads and devices that work for it.
+struct StageRunners {
+  std::unique_ptr<JobRunner> jobs;
+  std::unique_ptr<CollectiveRunner> collective;  // none: the stage sums by its connections alone
+};
+
 struct StageState {
   static inline const char* name = "stage";
-  std::unique_ptr<JobRunner> runner;  // first: an aggregate that begins with a handle would be built from self
-  std::deque<HandedIn> handed_in;     // in the order of their ends
+  StageRunners runners;            // first: an aggregate that begins with a handle would be built from self
+  std::deque<HandedIn> handed_in;  // in the order of their ends
   std::optional<ReplicaCore> core;
   RouterActor router;
   std::string title;          // stage/1/0

@@ -119,7 +119,7 @@ struct StatusReport {
   X(Letter) X(Tick) X(RunNextJob) X(TransferTimed) X(Attach) X(Detach) X(Dialled) X(Identify)                \
   X(StopRequest) X(StatusQuery) X(StatusReport) X(JournalSoFar) X(LaneLetter) X(LaneProgress) X(LaneChange)  \
   X(Ping) X(WorkSoFar) X(SaveRequest) X(SaveAnswer) X(CopyToHost) X(TensorCopied) \
-  X(JobEnded)
+  X(JobEnded) X(CollectiveTold)
 
 CAF_BEGIN_TYPE_ID_BLOCK(shoal, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(shoal, (shoal::WireFrame))
@@ -148,7 +148,7 @@ using RouterActor = Hears<Letter, WireFrame, LaneLetter, LaneProgress, LaneChang
 
 using TensorCopierActor = Hears<CopyToHost>;
 
-using StageActor = HearsLetters<JournalSoFar, JournalEntry, TransferTimed, RunNextJob, JobEnded,
+using StageActor = HearsLetters<JournalSoFar, JournalEntry, TransferTimed, RunNextJob, JobEnded, CollectiveTold,
                                 Tick>::extend<caf::replies_to<Ping>::with<WorkSoFar>>;
 
 using DataLoaderActor = HearsLetters<JournalSoFar, JournalEntry, AvoidReplicas, Ping, Tick>;

@@ -27,6 +27,14 @@ struct Reduce {
   order @0 :OrderId;
   members @1 :List(UInt64);
   tokenCount @2 :UInt64;
+  communicator @3 :Epoch;
+}
+
+struct CollectiveOffer {
+  library @0 :Text;
+  device @1 :Text;
+  communicator @2 :Epoch;
+  size @3 :UInt32;
 }
 
 struct ManifestEntry {
@@ -42,6 +50,7 @@ struct Manifest {
   member @1 :UInt64;
   entries @2 :List(ManifestEntry);
   shareTokens @3 :UInt64;
+  collective @4 :CollectiveOffer;
 }
 
 struct TensorNorm {
@@ -114,6 +123,7 @@ struct Progress {
   member @1 :UInt64;
   count @2 :UInt32;
   parts @3 :UInt64;
+  failure @4 :Text;
 }
 
 struct AllAnswered {

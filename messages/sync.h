@@ -17,6 +17,7 @@
 
 #include "messages/ids.h"
 #include "messages/tensor_blob.h"
+#include "messages/values/collective_offer.h"
 
 namespace shoal {
 
@@ -59,6 +60,9 @@ struct Reduce {
   OrderId order;
   std::vector<Incarnation> members;  // ring order
   std::uint64_t token_count = 0;     // tokens of the step, from the manifests; for a round: of its members' shares
+  // Set: a library sums on the members' devices, over the communicator that was made for this epoch; the order's own:
+  // one is to be made (P-18b). Else the ring.
+  std::optional<Epoch> communicator = {};
   friend bool operator==(const Reduce&, const Reduce&) = default;
 };
 
@@ -75,6 +79,7 @@ struct Manifest {
   Incarnation member;
   std::vector<ManifestEntry> entries;  // ascending by microbatch; of a round: none
   std::uint64_t share_tokens = 0;      // for a round: tokens trained on since the member's last contribution
+  std::optional<CollectiveOffer> collective = {};  // none: it sums by parts alone
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };
 
@@ -92,7 +97,8 @@ struct Reduced {
   friend bool operator==(const Reduced&, const Reduced&) = default;
 };
 
-// One bucket on its way round the ring. lap 0: partial sums; lap 1: the whole sum.
+// One bucket on its way round the ring. lap 0: partial sums; lap 1: the whole sum. Where a library makes the sum, the
+// id of a new communicator (P-18b).
 struct Part {
   OrderId order;
   Incarnation member;  // the sender
@@ -168,6 +174,7 @@ struct Progress {
   // Counts what came of its sum: parts, and pieces of those that take long. Said about twice a second while it rises: a
   // slow member must not be taken for one that stands still. 0: it says nothing of a sum.
   std::uint64_t parts = 0;
+  std::string failure = {};  // why its sum will not come in this epoch (P-18b)
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 

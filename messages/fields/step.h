@@ -96,6 +96,18 @@ SHOAL_FIELDS(Reduce) {
   PART(order, Order);
   SCALARS(members, Members);
   FIELD(token_count, TokenCount);
+  if constexpr (Io::kWrites) {
+    if (m.communicator) fields(io, wire.initCommunicator(), *m.communicator);
+  } else if (wire.hasCommunicator()) {
+    fields(io, wire.getCommunicator(), m.communicator.emplace());
+  }
+}
+
+SHOAL_FIELDS(CollectiveOffer) {
+  FIELD(library, Library);
+  FIELD(device, Device);
+  PART(communicator, Communicator);
+  FIELD(size, Size);
 }
 
 SHOAL_FIELDS(ManifestEntry) {
@@ -115,6 +127,11 @@ SHOAL_FIELDS(Manifest) {
   FIELD(member, Member);
   LIST(entries, Entries);
   FIELD(share_tokens, ShareTokens);
+  if constexpr (Io::kWrites) {
+    if (m.collective) fields(io, wire.initCollective(), *m.collective);
+  } else if (wire.hasCollective()) {
+    fields(io, wire.getCollective(), m.collective.emplace());
+  }
 }
 
 SHOAL_FIELDS(TensorNorm) {
@@ -187,6 +204,7 @@ SHOAL_FIELDS(Progress) {
   FIELD(member, Member);
   FIELD(count, Count);
   FIELD(parts, Parts);
+  FIELD(failure, Failure);
 }
 
 SHOAL_FIELDS(AllAnswered) {

@@ -11,11 +11,17 @@
 
 namespace shoal {
 
-struct JobEnd;  // runtime/pipeline/job_runner.h
+struct JobEnd;           // runtime/pipeline/job_runner.h
+struct CollectiveEvent;  // runtime/sync/collective/collective.h
 
 // A stage's device to its actor: the oldest job that it did not answer at once has ended.
 struct JobEnded {
   std::shared_ptr<const JobEnd> end;
+};
+
+// The thread of a stage's communicator to the stage.
+struct CollectiveTold {
+  std::shared_ptr<const CollectiveEvent> event;
 };
 
 // Router to its copier, and the answer: values of a device for another process.

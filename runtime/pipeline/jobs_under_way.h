@@ -21,6 +21,7 @@
 #include "runtime/base/bound.h"
 #include "runtime/base/clock.h"
 #include "runtime/pipeline/replica_time.h"
+#include "runtime/sync/collective/collective.h"
 
 namespace shoal {
 
@@ -33,7 +34,8 @@ struct TensorTimed {  // the next Forward or Backward was on its way for so long
 };
 struct HeldTick {};
 
-using HeldMessage = std::variant<MessageBody, JournalEntry, std::shared_ptr<const View>, TensorTimed, HeldTick>;
+using HeldMessage =
+    std::variant<MessageBody, JournalEntry, std::shared_ptr<const View>, TensorTimed, HeldTick, CollectiveEvent>;
 
 // Data of the pipeline enters ledgers and queues, which jobs under way do not read.
 template <class Message>

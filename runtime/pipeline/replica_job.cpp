@@ -32,7 +32,8 @@ struct Runner {
   }
   JobResult operator()(const ContributeJob& job) const {
     TensorBlob values = executor.contribution();
-    if (job.has_others && values.resident) values.bytes = std::exchange(values.resident, nullptr)->to_host();
+    const bool moves = !job.stays_on_device && values.resident != nullptr;
+    if (moves) values.bytes = std::exchange(values.resident, nullptr)->to_host();
     return Contributed{std::move(values)};
   }
   JobResult operator()(const AdoptJob& job) const { return Adopted{executor.adopt_sum(job.sum, job.token_count)}; }

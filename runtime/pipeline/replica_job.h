@@ -37,7 +37,7 @@ struct EvaluateJob {
 };
 struct ZeroJob {};
 struct ContributeJob {
-  bool has_others = true;  // whose sums are added to it: its bytes are needed
+  bool stays_on_device = false;  // who sums it reads it there; else its bytes are needed
 };
 struct AdoptJob {
   TensorBlob sum;

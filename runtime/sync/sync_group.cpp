@@ -94,7 +94,11 @@ SyncGroupEffects SyncGroupCore::hear(const Progress& progress, Instant now) {
   if (order.step.value > step().value + 1) return take_effects();
   const bool is_of_this_step = order.step == step();
   const bool has_more = hints_.hear(progress, is_of_this_step ? StepHints::Of::kThisStep : StepHints::Of::kNextStep);
-  if (is_of_this_step) {
+  const bool is_the_end = !progress.failure.empty() && phase() == Phase::kReducing && order == sum_.order();
+  if (is_the_end && is_collective()) {
+    sum_came_to_nothing(
+        now, {"sum_failed", compose("step ", step(), ": replica ", progress.member, ": ", progress.failure)});
+  } else if (is_of_this_step) {
     const bool moves_the_sum = sum_.hear(progress, now);
     if (has_more || moves_the_sum) hints_.moved(now);
     sum_.obeyed(progress.member, order.epoch);
@@ -151,10 +155,7 @@ void SyncGroupCore::end_survey(Instant now, const std::string& why) {
 SyncGroupEffects SyncGroupCore::tick(Instant now) {
   sum_.look(now);
   if (!is_appointed_ || members().empty() || view_.is_finished()) return take_effects();
-  if (const auto failure = sum_.overdue(now)) {
-    announce(failure->event, failure->why);
-    try_again(now, failure->why);
-  }
+  if (const auto failure = sum_.overdue(now)) sum_came_to_nothing(now, *failure);
   if (phase() == Phase::kPreparing && survey_.is_under_way() && sum_.age(now) >= config_.survey_timeout) {
     end_survey(now, compose("no manifest from ", list_members(sum_.unanswered()), " in time"));
   }
@@ -264,20 +265,43 @@ void SyncGroupCore::decide(Instant now) {
   ask_again(now, verdict.missing);
 }
 
+// A new communicator takes as long as it takes: there is no measure of it.
 void SyncGroupCore::reduce(Instant now, std::uint64_t token_count) {
   missing_.forget();
   hints_.moved(now);
-  sum_.reduce(now, patience_.timeout());
-  give_order(Reduce{sum_.order(), sum_.receivers(), token_count});
+  const auto communicator = choose_communicator();
+  const bool is_new = communicator == sum_.order().epoch;
+  sum_.reduce(now, is_new ? std::max(patience_.timeout(), config_.reduce_timeout) : patience_.timeout());
+  give_order(Reduce{sum_.order(), sum_.receivers(), token_count, communicator});
+}
+
+std::optional<Epoch> SyncGroupCore::choose_communicator() {
+  CollectiveOffers offers;
+  for (const auto& [member, manifest] : sum_.manifests()) offers[member] = manifest.collective;
+  SumChoice chosen = choice_.choose(sum_.order().epoch, offers);
+  const bool is_news = !chosen.reason.empty() && chosen.reason != chosen_because_;
+  if (is_news) announce("sums_chosen", chosen_because_ = chosen.reason);
+  return chosen.communicator;
+}
+
+bool SyncGroupCore::is_collective() const {
+  const auto* reduce = order_ ? std::get_if<Reduce>(&*order_) : nullptr;
+  return reduce != nullptr && reduce->communicator.has_value();
+}
+
+void SyncGroupCore::sum_came_to_nothing(Instant now, const SumFailure& failure) {
+  if (is_collective()) choice_.came_to_nothing();
+  announce(failure.event, failure.why);
+  try_again(now, failure.why);
 }
 
 // P-19: every member holds a whole sum.
 void SyncGroupCore::conclude(Instant now) {
   patience_.took(sum_.age(now));
   const auto failure = sum_.conclude(now);
-  if (!failure) return vote();
-  announce(failure->event, compose("step ", step(), ": ", failure->why));
-  try_again(now, failure->why);
+  if (failure) return sum_came_to_nothing(now, {failure->event, compose("step ", step(), ": ", failure->why)});
+  if (is_collective()) choice_.came_whole();
+  vote();
 }
 
 void SyncGroupCore::vote() {

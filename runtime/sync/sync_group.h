@@ -23,6 +23,7 @@
 #include "messages/letter.h"
 #include "runtime/base/clock.h"
 #include "runtime/journal/view.h"
+#include "runtime/sync/collective/collective_choice.h"
 #include "runtime/sync/holder_survey.h"
 #include "runtime/sync/missing_question.h"
 #include "runtime/sync/patience.h"
@@ -99,6 +100,9 @@ class SyncGroupCore {
   void end_survey(Instant now, const std::string& why);
   void tell_holders();
   void reduce(Instant now, std::uint64_t token_count);
+  [[nodiscard]] std::optional<Epoch> choose_communicator();
+  [[nodiscard]] bool is_collective() const;
+  void sum_came_to_nothing(Instant now, const SumFailure& failure);
   void conclude(Instant now);
   void vote();
   void ask_again(Instant now, std::vector<MicrobatchId> microbatches);
@@ -122,6 +126,8 @@ class SyncGroupCore {
   MissingQuestion missing_;
   std::optional<Order> order_;  // the last one: what unanswered members are told again
   SumPatience patience_;
+  CollectiveChoice choice_;
+  std::string chosen_because_;  // as people were told last
   SyncGroupEffects effects_;
 };
 

@@ -122,8 +122,9 @@ void add_sync(Random& random, std::vector<MessageBody>& out) {
   out.push_back(Open{order(random)});
   out.push_back(Zero{order(random)});
   out.push_back(Prepare{order(random), epoch});
-  out.push_back(Reduce{order(random), {id<Incarnation>(random), id<Incarnation>(random)}, random()});
-  out.push_back(Manifest{order(random), id<Incarnation>(random), entries(random), random()});
+  out.push_back(Reduce{order(random), {id<Incarnation>(random), id<Incarnation>(random)}, random(), epoch});
+  out.push_back(Manifest{order(random), id<Incarnation>(random), entries(random), random(),
+                         CollectiveOffer{text(random), text(random), epoch, small(random)}});
   out.push_back(Reduced{order(random), id<Incarnation>(random), random(), norms(random)});
   out.push_back(
       Part{order(random), id<Incarnation>(random), small(random), small(random), tensor(random, DType::kInt64, {7})});
@@ -136,7 +137,7 @@ void add_sync(Random& random, std::vector<MessageBody>& out) {
   out.push_back(
       Prepared{order(random), id<JournalPosition>(random), random(), manifests(random), norms(random), shares(random)});
   out.push_back(Missing{order(random), id<Incarnation>(random), {id<MicrobatchId>(random), id<MicrobatchId>(random)}});
-  out.push_back(Progress{order(random), id<Incarnation>(random), small(random), random()});
+  out.push_back(Progress{order(random), id<Incarnation>(random), small(random), random(), text(random)});
   out.push_back(AllAnswered{id<Branch>(random), id<StepId>(random)});
   out.push_back(AskHolders{id<StageId>(random), id<Branch>(random), id<StepId>(random)});
   out.push_back(Holders{id<StageId>(random),

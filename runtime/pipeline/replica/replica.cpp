@@ -111,6 +111,7 @@ template Effects ReplicaCore::receive(const FetchState&, Instant);
 template Effects ReplicaCore::receive(const StepSum&, Instant);
 template Effects ReplicaCore::receive(const StateProgress&, Instant);
 template Effects ReplicaCore::receive(const SaveState&, Instant);
+template Effects ReplicaCore::receive(const CollectiveEvent&, Instant);
 
 void ReplicaCore::follow(const JournalEntry& entry) {
   if (entry.position <= standing_.position || standing_.membership == Membership::kEnded) return;

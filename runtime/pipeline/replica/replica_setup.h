@@ -14,6 +14,7 @@
 #include "runtime/base/config.h"
 #include "runtime/pipeline/replica_job.h"
 #include "runtime/pipeline/schedule.h"
+#include "runtime/sync/collective/collective.h"
 #include "runtime/sync/reduction.h"
 
 namespace shoal {
@@ -40,6 +41,7 @@ struct ReplicaSetup {
   std::optional<SyncConfig> rounds;       // sync.mode = diloco: own sums between rounds; inner_state: inner_state_of()
   double clip_norm = 0;                   // of an own sum; 0: off
   std::size_t bucket_bytes = kBucketBytes;
+  std::optional<CollectiveOffer> collective = {};  // that its process has for it, without a communicator
 };
 
 enum class Phase : std::uint8_t { kOpen, kFrozen, kReduced };
@@ -53,7 +55,10 @@ struct RunJob {
 struct End {
   std::string reason;
 };
-using Effect = OneOf<SendLetter, RunJob, End>;
+struct Collect {  // to the thread of the stage's communicator; what comes of it is a CollectiveEvent
+  CollectiveOrder order;
+};
+using Effect = OneOf<SendLetter, RunJob, End, Collect>;
 using Effects = std::vector<Effect>;
 
 struct ReplicaCounters {

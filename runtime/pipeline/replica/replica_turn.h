@@ -34,6 +34,7 @@ class ReplicaTurn {
   void run(Job job, Activity activity) { begin(std::move(job), JobKind::kExclusive, activity); }
   // Adds a microbatch's work to what is under way. CHECKs that there is room.
   void stream(Job job, Activity activity) { begin(std::move(job), JobKind::kStreamed, activity); }
+  void collect(CollectiveOrder order) { effects_.push_back(Collect{std::move(order)}); }
   // The replica ends: no part treats it as a member from here on.
   void end(std::string reason);
   void tell(Fact fact) { facts_.push_back(std::move(fact)); }

@@ -10,10 +10,20 @@
 
 namespace shoal {
 
+// A library that has not come to an end is told to stop, whatever it waits for.
+void StepAgreement::drop_sum(ReplicaTurn& turn) {
+  if (collective_ != nullptr && !collective_->is_complete()) {
+    communicator_ = {};
+    turn.collect(CollectiveDrop{});
+  }
+  collective_ = nullptr;
+  sum_.reset();
+}
+
 // From here on nothing of an older epoch counts: its ring, its parts and its sum are dropped.
 void StepAgreement::enter(const OrderId& order, StepOrders::Kind kind, Phase phase, ReplicaTurn& turn) {
   orders_.enter(order, kind, turn.replica().epoch);
-  sum_.reset();
+  drop_sum(turn);
   reduce_.reset();
   reduced_.reset();
   early_.drop_below(order.epoch);
@@ -42,7 +52,7 @@ void StepAgreement::hear(const Prepare& order, ReplicaTurn& turn) {
   switch (orders_.judge(order, self)) {
     case StepOrders::Verdict::kIgnore: return;
     case StepOrders::Verdict::kRepeat:
-      return turn.send(to_sync_group(self.setup.stage), Manifest{self.order_id(), self.setup.self, manifest_});
+      return turn.send(to_sync_group(self.setup.stage), manifest_of(self.order_id(), self.setup));
     case StepOrders::Verdict::kObey: break;
   }
   const bool has_missed_a_zero = orders_.has_missed_a_zero(order);
@@ -55,8 +65,18 @@ void StepAgreement::hear(const ManifestMade& fact, ReplicaTurn& turn) {
   const OrderId& order = fact.wanted.order.order;
   enter(order, StepOrders::Kind::kPrepare, Phase::kFrozen, turn);
   manifest_ = fact.entries;
-  turn.send(to_sync_group(self.setup.stage), Manifest{order, self.setup.self, manifest_});
+  turn.send(to_sync_group(self.setup.stage), manifest_of(order, self.setup));
   if (fact.wanted.has_missed_a_zero) turn.run(ZeroJob{}, Activity::kReduce);
+}
+
+Manifest StepAgreement::manifest_of(const OrderId& order, const ReplicaSetup& setup) const {
+  Manifest manifest{order, setup.self, manifest_};
+  manifest.collective = setup.collective;
+  if (manifest.collective && communicator_ != Epoch{}) {
+    manifest.collective->communicator = communicator_;
+    manifest.collective->size = communicator_size_;
+  }
+  return manifest;
 }
 
 void StepAgreement::take_waiting(ReplicaTurn& turn) {
@@ -68,7 +88,8 @@ void StepAgreement::hear(const Reduce& order, ReplicaTurn& turn) {
   const ReplicaStanding& self = turn.replica();
   const bool is_of_this_step =
       self.is_member() && self.is_meant_by(order.order) && order.order.step.value == self.state.version;
-  const bool is_expected = is_of_this_step && order.order.epoch == self.epoch && orders_.asks_for_a_sum();
+  const bool can_be = !order.communicator || self.setup.collective;
+  const bool is_expected = is_of_this_step && order.order.epoch == self.epoch && orders_.asks_for_a_sum() && can_be;
   const auto own_count = std::count(order.members.begin(), order.members.end(), self.setup.self);
   if (!is_expected || own_count != 1) {
     orders_.count_stale();
@@ -77,8 +98,8 @@ void StepAgreement::hear(const Reduce& order, ReplicaTurn& turn) {
     if (reduced_) turn.send(to_sync_group(self.setup.stage), *reduced_);
   } else {
     reduce_ = order;
-    const bool has_others = !self.has_rounds() && order.members.size() > 1;
-    turn.run(ContributeJob{has_others}, Activity::kReduce);
+    const bool stays = order.communicator || self.has_rounds() || order.members.size() == 1;
+    turn.run(ContributeJob{.stays_on_device = stays}, Activity::kReduce);
   }
 }
 
@@ -86,13 +107,61 @@ void StepAgreement::hear(const Contributed& result, ReplicaTurn& turn) {
   const ReplicaStanding& self = turn.replica();
   CHECK(reduce_, "a contribution was taken for an order");
   if (self.has_rounds()) return turn.run(AdoptJob{result.values, own_tokens()}, Activity::kReduce);
-  ReductionSetup setup{reduce_->order, reduce_->members, self.setup.self, self.setup.bucket_bytes};
-  sum_ = std::move(make_reduction(SyncBackend::kRing, std::move(setup), result.values).value());
+  begin_sum(result.values, turn);
   news_ = SumNews{};
   send_parts(sum_->begin(), turn);
   for (const Part& part : early_.take(self.epoch)) send_parts(sum_->receive(part), turn);
+  hand_in(turn);
   tell_how_far(turn);
   adopt_when_complete(turn);
+}
+
+void StepAgreement::begin_sum(TensorBlob contribution, ReplicaTurn& turn) {
+  const ReplicaSetup& self = turn.replica().setup;
+  ReductionSetup setup{reduce_->order, reduce_->members, self.self, self.bucket_bytes};
+  if (!reduce_->communicator) {
+    sum_ = std::move(make_reduction(SyncBackend::kRing, std::move(setup), std::move(contribution)).value());
+    return;
+  }
+  auto made = std::make_unique<CollectiveReduction>(std::move(setup), *reduce_->communicator, std::move(contribution));
+  collective_ = made.get();
+  sum_ = std::move(made);
+}
+
+void StepAgreement::hand_in(ReplicaTurn& turn) {
+  auto order = collective_ == nullptr ? std::nullopt : collective_->take_order();
+  if (order) turn.collect(std::move(*order));
+}
+
+// What is told of a sum that was dropped meanwhile concerns nobody.
+void StepAgreement::hear(const CollectiveEvent& event, ReplicaTurn& turn) {
+  std::visit(
+      [this, &turn](const auto& news) {
+        const bool is_current = collective_ != nullptr && !collective_->is_complete();
+        if (is_current && collective_->order() == news.order) hear_news(news, turn);
+      },
+      event.news);
+}
+
+void StepAgreement::hear_news(const CollectiveIdMade& made, ReplicaTurn& turn) {
+  send_parts(collective_->hear(made), turn);
+}
+
+void StepAgreement::hear_news(const CollectiveSummed& summed, ReplicaTurn& turn) {
+  collective_->hear(summed);
+  communicator_ = *reduce_->communicator;
+  communicator_size_ = static_cast<std::uint32_t>(reduce_->members.size());
+  tell_how_far(turn);
+  adopt_when_complete(turn);
+}
+
+// The sum stays incomplete: the group opens the step again.
+void StepAgreement::hear_news(const CollectiveFailed& failed, ReplicaTurn& turn) {
+  const ReplicaSetup& setup = turn.replica().setup;
+  communicator_ = {};
+  Progress news{failed.order, setup.self, static_cast<std::uint32_t>(manifest_.size())};
+  news.failure = failed.reason;
+  turn.send(to_sync_group(setup.stage), std::move(news));
 }
 
 void StepAgreement::hear(const Part& part, ReplicaTurn& turn) {
@@ -103,6 +172,7 @@ void StepAgreement::hear(const Part& part, ReplicaTurn& turn) {
     orders_.count_stale();
   } else if (sum_ && part.order.epoch == self.epoch) {
     send_parts(sum_->receive(part), turn);
+    hand_in(turn);
     tell_how_far(turn);
     adopt_when_complete(turn);
   } else {
@@ -183,7 +253,7 @@ std::uint64_t StepAgreement::own_tokens() const {
 void StepAgreement::hear(const StepEnded&, ReplicaTurn& turn) {
   orders_.end_step(turn.replica().epoch);
   manifest_.clear();
-  sum_.reset();
+  drop_sum(turn);
   reduce_.reset();
   reduced_.reset();
   early_.clear();

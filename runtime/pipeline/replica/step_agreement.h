@@ -6,6 +6,9 @@
 //    │ └─────────────────────┴───────── the sum of e is dropped ─────────┘
 //    └─ Zero(e'>e): from any phase; accumulators, ledger and cached replies emptied.   Prepare(e'>e): to frozen
 //
+// Where the Reduce names a communicator, a library makes the sum: orders go to its thread, news come back (P-18b). A
+// sum that is left before it is whole costs the communicator; one that is whole leaves it to later steps.
+//
 // With sync.mode = diloco the sum is the member's own (P-31): its accumulators over its own tokens, clipped by its own
 // norm. Bounded (S-6): one sum, and parts that came before their Reduce by kHeldPartsMax.
 #pragma once
@@ -18,6 +21,7 @@
 #include "runtime/pipeline/replica/stage_agreement.h"
 #include "runtime/pipeline/replica/step_orders.h"
 #include "runtime/pipeline/replica_fill.h"
+#include "runtime/sync/collective/collective_reduction.h"
 #include "runtime/sync/sum_news.h"
 
 namespace shoal {
@@ -44,6 +48,8 @@ class StepAgreement final : public StageAgreement {
   // Jobs.
   void hear(const Contributed& result, ReplicaTurn& turn);
   void hear(const Adopted& result, ReplicaTurn& turn);
+  // The thread of the communicator.
+  void hear(const CollectiveEvent& event, ReplicaTurn& turn);
 
   [[nodiscard]] std::uint64_t stale_orders() const { return orders_.stale(); }
   // Parts kept for a sum that has not begun here.
@@ -51,6 +57,13 @@ class StepAgreement final : public StageAgreement {
 
  private:
   void enter(const OrderId& order, StepOrders::Kind kind, Phase phase, ReplicaTurn& turn);
+  void drop_sum(ReplicaTurn& turn);
+  void begin_sum(TensorBlob contribution, ReplicaTurn& turn);
+  void hand_in(ReplicaTurn& turn);
+  void hear_news(const CollectiveIdMade& made, ReplicaTurn& turn);
+  void hear_news(const CollectiveSummed& summed, ReplicaTurn& turn);
+  void hear_news(const CollectiveFailed& failed, ReplicaTurn& turn);
+  [[nodiscard]] Manifest manifest_of(const OrderId& order, const ReplicaSetup& setup) const;
   void take_waiting(ReplicaTurn& turn);
   void tell_how_far(ReplicaTurn& turn);
   void adopt_when_complete(ReplicaTurn& turn) const;
@@ -61,6 +74,9 @@ class StepAgreement final : public StageAgreement {
   std::vector<ManifestEntry> manifest_;  // as it was given: nothing is accumulated behind it (P-8)
   std::optional<Reduce> reduce_;         // the order being carried out
   std::unique_ptr<GroupReduction> sum_;
+  CollectiveReduction* collective_ = nullptr;  // sum_, where a library makes it
+  Epoch communicator_;                         // that this member holds; 0.0: none
+  std::uint32_t communicator_size_ = 0;
   SumNews news_;
   HeldParts early_{kHeldPartsMax};
   std::optional<Reduced> reduced_;  // what was sent, for its repeats

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <variant>
 
@@ -50,6 +51,11 @@ struct CollectiveFailed {
 
 using CollectiveNews = std::variant<CollectiveIdMade, CollectiveSummed, CollectiveFailed>;
 
+// News as a local message holds it.
+struct CollectiveEvent {
+  CollectiveNews news;
+};
+
 // Any thread may call it, also when whom it is for is no more.
 using TellCollective = std::function<void(CollectiveNews)>;
 
@@ -63,5 +69,7 @@ class CollectiveRunner {
   // Returns at once. A sum that is under way is dropped.
   virtual void hand_in(CollectiveOrder order) = 0;
 };
+
+using MakeCollectiveRunner = std::function<std::unique_ptr<CollectiveRunner>(TellCollective)>;
 
 }  // namespace shoal

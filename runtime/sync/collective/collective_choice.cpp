@@ -35,7 +35,7 @@ namespace {
 
 SumChoice CollectiveChoice::choose(const Epoch& order, const CollectiveOffers& offers) {
   const bool is_wanted = std::ranges::any_of(offers, [](const auto& entry) { return entry.second.has_value(); });
-  if (offers.size() < 2 || !is_wanted) return {};
+  if (!is_wanted) return {};
   if (const auto lack = lack_of(offers)) return {std::nullopt, compose("sums go over the ring: ", *lack)};
   const CollectiveOffer& offer = *offers.begin()->second;
   if (ring_sums_ > 0) {

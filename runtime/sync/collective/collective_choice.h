@@ -1,5 +1,5 @@
 // How a group chooses what a step's sum is made by: the ring, or the library of collectives on its members' devices
-// (README.md). By manifests alone: they say of each member, in the order's own epoch, what it could do.
+// (P-18b). By manifests alone: they say of each member, in the order's own epoch, what it could do.
 //
 // A kept communicator is taken where all members of the sum hold it and it has no others; otherwise a new one is made,
 // named by the order's epoch. After a sum by a communicator that came to nothing the next sums go over the ring: one,

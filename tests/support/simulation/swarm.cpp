@@ -192,6 +192,7 @@ SimulatedSwarm::SimulatedSwarm(SwarmShape shape, std::uint64_t seed)
       journal_(std::make_shared<WholeJournal>(kRunOfSimulation)) {
   quieten_log();
   if (shape_.has_late_devices) late_.emplace(clockwork_);
+  if (shape_.has_collectives) collectives_.emplace(clockwork_);
   if (shape_.draws_bounds) knobs_.draw(seed_);
   start_all();
 }
@@ -378,6 +379,7 @@ StageActor SimulatedSwarm::start_stage(const std::string& name, const RouterActo
     auto executor = make_executor(name, order);
     return late_ ? late_->make_runner(std::move(executor), tell) : run_at_once(std::move(executor));
   };
+  if (collectives_) collectives_->wire(settings, name);
   record_->stage_of[order.replica] = order.stage;
   auto actor = clockwork_.system().spawn(stage, std::move(settings));
   Process& process = processes_.at(name);

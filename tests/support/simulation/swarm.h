@@ -32,6 +32,7 @@
 #include "tests/support/journal/crashing_journal.h"
 #include "tests/support/journal/whole_journal.h"
 #include "tests/support/simulation/clockwork.h"
+#include "tests/support/simulation/collectives.h"
 #include "tests/support/simulation/late_devices.h"
 #include "tests/support/simulation/network.h"
 
@@ -72,6 +73,7 @@ struct SwarmShape {
   std::optional<std::uint64_t> snapshot_every{};  // entries of the journal; 0: never; none: as drawn
   bool draws_bounds = true;                       // small ones, from the seed (bounds/knobs.h)
   bool has_late_devices = false;                  // jobs end later, values are resident (late_devices.h)
+  bool has_collectives = false;                   // a library sums on devices (collectives.h)
   bool shares_devices = false;                    // swarm.share_devices
   std::uint32_t nodes = 0;                        // at the start; 0: stages x replicas
   // Less than a sync group waits before it looks by itself: nothing may need that.
@@ -126,6 +128,8 @@ class SimulatedSwarm {
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
   // CHECKs that it has late devices.
   [[nodiscard]] const LateCounts& late_counts() const { return late_.value().counts(); }
+  // CHECKs that it has collectives.
+  [[nodiscard]] const CollectiveCounts& collective_counts() const { return collectives_.value().counts(); }
   // Bounds that are other than usual in this run.
   [[nodiscard]] std::string knobs() const { return knobs_.text(); }
 
@@ -196,6 +200,7 @@ class SimulatedSwarm {
   SimulationClockwork clockwork_;
   SimulationNetwork network_;
   std::optional<LateDevices> late_;
+  std::optional<SimulatedCollectives> collectives_;
   std::shared_ptr<WholeJournal> journal_;
   std::shared_ptr<CrashPlan> crash_ = std::make_shared<CrashPlan>();
   Term term_;

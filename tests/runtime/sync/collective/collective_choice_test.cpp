@@ -60,8 +60,16 @@ TEST(CollectiveChoice, TakesTheRingWhereAMemberLacksWhatItNeeds) {
   EXPECT_THAT(choice.choose(epoch(4), offers).reason, HasSubstr("replica 13 has nccl 2.27.3, and replica 11 nccl"));
   offers[kThird] = offer("c");
   EXPECT_EQ(choice.choose(epoch(4), offers).communicator, epoch(4)) << "control";
-  offers = {{kFirst, offer("a")}};
-  EXPECT_EQ(choice.choose(epoch(4), offers).communicator, std::nullopt) << "nobody to sum with";
+}
+
+// Its values stay on its device then, and the path is the one that it has when others join.
+TEST(CollectiveChoice, LetsAMemberThatIsAloneSumByTheLibraryToo) {
+  CollectiveChoice choice;
+  EXPECT_EQ(choice.choose(epoch(4), {{kFirst, offer("a")}}).communicator, epoch(4));
+  EXPECT_EQ(choice.choose(epoch(6), {{kFirst, offer("a", 4, 1)}}).communicator, epoch(4));
+  EXPECT_EQ(choice.choose(epoch(6), {{kFirst, offer("a", 4, 2)}}).communicator, epoch(6)) << "the other has left";
+  EXPECT_EQ(choice.choose(epoch(6), {{kFirst, std::nullopt}}).communicator, std::nullopt) << "control";
+  EXPECT_EQ(choice.choose(epoch(6), {}).communicator, std::nullopt);
 }
 
 TEST(CollectiveChoice, IsSilentWhereNobodyOffersAnything) {
@@ -97,7 +105,7 @@ TEST(CollectiveChoice, NeverChoosesACommunicatorThatAMemberLacks) {
     std::mt19937_64 random(seed);
     CollectiveChoice choice;
     CollectiveOffers offers;
-    const std::uint64_t members = 2 + random() % 3;
+    const std::uint64_t members = 1 + random() % 4;
     for (std::uint64_t member = 0; member < members; ++member) {
       const auto size = static_cast<std::uint32_t>(members - random() % 2);
       offers[Incarnation{member + 1}] = offer(std::to_string(member), static_cast<std::uint32_t>(random() % 3), size);

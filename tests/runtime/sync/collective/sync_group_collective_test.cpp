@@ -1,0 +1,139 @@
+// A group whose members offer to sum on their devices (P-18b): which Reduce it gives, and what a failure changes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/sync/sync_group.h"
+#include "tests/support/sent_letters.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+constexpr StageId kStage{0};
+constexpr Incarnation kGroup{50};
+
+// Members 11 and 12, two microbatches.
+class Bench {
+ public:
+  Bench() : core(config()) {
+    for (const std::uint64_t replica : {11, 12}) {
+      read(AddReplica{kStage, ReplicaId{0}, Incarnation{replica}, ProcessIncarnation{replica}, 0});
+    }
+    read(AppointGroup{kStage, kGroup});
+  }
+
+  void read(JournalBody body) {
+    take(core.follow({JournalPosition{core.view().position().value + 1}, {}, Term{1}, std::move(body)}, now));
+  }
+  void take(SyncGroupEffects effects) {
+    for (Letter& letter : effects.letters) sent.push_back(std::move(letter));
+  }
+  template <class Message>
+  void hear(const Message& message) {
+    take(core.hear(message, now));
+  }
+  void tick(seconds later) {
+    now += later;
+    take(core.tick(now));
+  }
+  OrderId order() const { return {RunId{9}, {}, Term{1}, kStage, core.step(), core.epoch()}; }
+  // Brings the step to its Reduce, with these offers.
+  Reduce reduce(const std::optional<CollectiveOffer>& first, const std::optional<CollectiveOffer>& second) {
+    sent.clear();
+    hear(AllAnswered{{}, core.step()});
+    for (const std::uint64_t member : {11, 12}) {
+      Manifest manifest{
+          order(), Incarnation{member}, {{MicrobatchId{static_cast<std::uint32_t>(member - 11)}, 100, 1, {}}}};
+      manifest.collective = member == 11 ? first : second;
+      hear(manifest);
+    }
+    const auto reduces = bodies_of<Reduce>(sent);
+    EXPECT_EQ(reduces.size(), 2U);
+    return reduces.empty() ? Reduce{} : reduces.front();
+  }
+  void reduced() {
+    for (const std::uint64_t member : {11, 12}) hear(Reduced{order(), Incarnation{member}, 77, {}});
+  }
+  void commit() {
+    Commit entry;
+    entry.step = core.step();
+    entry.stages.push_back({kStage, core.epoch(), 77, {}});
+    read(entry);
+  }
+  [[nodiscard]] std::vector<RunEvent> events() const { return bodies_of<RunEvent>(sent); }
+
+  Instant now = Instant{} + std::chrono::hours(1);
+  SyncGroupCore core;
+  std::vector<Letter> sent;
+
+ private:
+  static SyncGroupConfig config() {
+    SyncGroupConfig config{RunId{9}, Term{1}, kStage, kGroup, 2};
+    config.look_max = std::chrono::hours(9);  // time goes in leaps here
+    return config;
+  }
+};
+
+CollectiveOffer offer(const std::string& device, const Epoch& communicator = {}) {
+  return {"nccl 2.28.9", device, communicator, communicator == Epoch{} ? 0U : 2U};
+}
+
+TEST(SyncGroupCollective, ItsReduceNamesTheCommunicator) {
+  Bench bench;
+  const Reduce made = bench.reduce(offer("a"), offer("b"));
+  EXPECT_EQ(made.communicator, made.order.epoch);
+  EXPECT_THAT(bench.events().at(0).reason, HasSubstr("sums are made by nccl 2.28.9"));
+  bench.reduced();
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kVoted);
+  bench.commit();
+  const Reduce kept = bench.reduce(offer("a", made.order.epoch), offer("b", made.order.epoch));
+  EXPECT_NE(kept.order.epoch, made.order.epoch);
+  EXPECT_EQ(kept.communicator, made.order.epoch);
+  EXPECT_TRUE(bench.events().empty()) << "it is no news";
+}
+
+TEST(SyncGroupCollective, WhereOneOffersNothingTheStageTakesTheRing) {
+  Bench bench;
+  EXPECT_EQ(bench.reduce(offer("a"), std::nullopt).communicator, std::nullopt);
+  EXPECT_THAT(bench.events().at(0).reason, HasSubstr("replica 12 sums by its connections alone"));
+}
+
+TEST(SyncGroupCollective, AFailureOpensAtOnceAndTheNextSumTakesTheRing) {
+  Bench bench;
+  const Reduce made = bench.reduce(offer("a"), offer("b"));
+  Progress news{made.order, Incarnation{12}, 1};
+  news.failure = "remote process exited";
+  Progress late = news;
+  --late.order.epoch.counter;
+  bench.hear(late);
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kReducing) << "of an epoch that is over";
+  bench.hear(news);
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kPreparing) << "it was opened, and is asked for again";
+  EXPECT_GT(bench.core.epoch(), made.order.epoch);
+  EXPECT_THAT(bench.events().back().reason, HasSubstr("replica 12: remote process exited"));
+  EXPECT_EQ(bench.reduce(offer("a"), offer("b")).communicator, std::nullopt);
+  bench.reduced();
+  bench.commit();
+  EXPECT_TRUE(bench.reduce(offer("a"), offer("b")).communicator);
+}
+
+TEST(SyncGroupCollective, ASumThatStandsStillIsGivenUpAndANewCommunicatorIsGivenTime) {
+  Bench bench;
+  static_cast<void>(bench.reduce(offer("a"), offer("b")));
+  bench.reduced();
+  bench.commit();
+  static_cast<void>(bench.reduce(offer("a"), offer("b")));  // both have lost it: a new one
+  bench.tick(seconds(20));
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kReducing);
+  bench.tick(seconds(15));
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kPreparing);
+  static_cast<void>(bench.reduce(offer("a"), offer("b")));  // by the ring, whose patience is short by now
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kReducing);
+  bench.tick(seconds(20));
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kPreparing) << "control";
+}
+
+}  // namespace
+}  // namespace shoal
