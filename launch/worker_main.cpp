@@ -11,6 +11,7 @@
 #include "runtime/base/machine/bf16_units.h"
 #include "runtime/base/text/quantity_words.h"
 #include "runtime/device/gemm_choice.h"
+#include "runtime/device/nccl/nccl_library.h"
 #include "runtime/device/plugin/load_plugin.h"
 #include "runtime/device/speed_probe.h"
 
@@ -31,7 +32,8 @@ const CommandSpec& features_command() {
 Result<int> print_features(const Options&) {
   const auto plugin = open_plugin(program_folder() + "/" + kDevicePluginFile);
   print("cuda ", plugin ? "yes" : "no " + plugin.failure().message, "\n");
-  print("nccl no in this version gradients are summed over the ring\n");
+  const auto nccl = open_nccl();
+  print("nccl ", nccl ? "yes" : "no " + nccl.failure().message, "\n");
   const bool has_bf16 = bf16_units() != "none";
   print("bf16 ", has_bf16 ? "yes" : "no the processor has neither avx512_bf16 nor amx_bf16", "\n");
   return 0;

@@ -16,6 +16,7 @@
 #include "launch/commands/run/processes.h"
 #include "launch/life_line.h"
 #include "launch/processes/actor_process.h"
+#include "launch/processes/worker/collective_wiring.h"
 #include "launch/processes/injected_process.h"
 #include "launch/processes/links_of_process.h"
 #include "launch/processes/ports/own_port.h"
@@ -156,6 +157,14 @@ std::unique_ptr<JobRunner> make_runner(const ExecutorConfig& wanted, const TellJ
   return run_later(std::move(executor), late, tell, std::move(settings));
 }
 
+// What stands in a library's calls for a minute does not come back to them.
+void add_collective(StageSettings& settings, const std::string& device, const EndProcess& end_process) {
+  auto wiring = wire_collective(settings.config, device, settings.order.stage, end_process);
+  if (!wiring) return;
+  settings.collective = wiring->offer;
+  settings.make_collective = std::move(wiring->make);
+}
+
 // P-25c. Memory and rates are of this worker alone: its keeper has dealt out the node's.
 MachineOffer offer_of(const WorkerNodeOptions& options) {
   MachineOffer offer;
@@ -209,10 +218,13 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
     stage_settings.board = process.board();
     stage_settings.note = note;
     const ExecutorConfig wanted{config, order.stage, config.pipeline.stages, options.device, Answering::kLater};
-    stage_settings.make_runner = [wanted, exit = process.exit()](const TellJobEnd& tell) {
-      return make_runner(wanted, tell,
-                         [exit](const std::string& reason) { exit->set(1, reason, ExitLatch::Manner::kAtOnce); });
+    const EndProcess end_process = [exit = process.exit()](const std::string& reason) {
+      exit->set(1, reason, ExitLatch::Manner::kAtOnce);
     };
+    stage_settings.make_runner = [wanted, end_process](const TellJobEnd& tell) {
+      return make_runner(wanted, tell, end_process);
+    };
+    add_collective(stage_settings, options.device, end_process);
     auto actor = process.system().spawn<caf::detached>(stage, std::move(stage_settings));
     process.own_while_it_lives(actor);
     return actor;

@@ -25,7 +25,7 @@ enum class EagerVariant { kAgreed, kPaper };
 enum class FragmentPattern { kStrided, kSequential };
 enum class WireFormat { kFp32, kBf16, kInt8, kE3m0 };
 enum class InnerState { kKeep, kAverage, kReset };
-enum class SyncBackend { kRing, kOwner };
+enum class SyncBackend { kRing, kOwner, kNccl };
 enum class TraceLevel { kLifecycle, kOff, kAll };
 
 struct RunConfig {
@@ -132,6 +132,7 @@ struct SyncConfig {
   int quorum = 0;      // members without which a round does not advance; 0: all
   double grace_s = 0;  // wait for the others once the quorum is there
   SyncBackend backend = SyncBackend::kRing;
+  std::string private_network;  // as in 10.0.0.0/16; empty: none is declared
 };
 
 struct SwarmConfig {

@@ -14,6 +14,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/config_keys.h"
 #include "runtime/base/file.h"
+#include "runtime/base/machine/private_network.h"
 
 extern char** environ;  // NOLINT: POSIX declares it nowhere
 
@@ -230,6 +231,24 @@ Status check_rounds(const Draft& draft) {
   return Done{};
 }
 
+Status check_nccl(const Draft& draft) {
+  const SyncConfig& sync = draft.config.sync;
+  if (sync.backend != SyncBackend::kNccl) return Done{};
+  if (sync.mode == SyncMode::kDiloco)
+    return conflict(draft, "sync.backend", "sync.mode",
+                    "NCCL makes the sum of each step, and rounds go over the ring or by owners; take one of these");
+  if (sync.private_network.empty())
+    return conflict(draft, "sync.backend", "sync.private_network",
+                    "NCCL's connections are neither encrypted nor authenticated; name the network that nobody else "
+                    "reaches, as in 10.0.0.0/16, or take the ring");
+  if (const auto network = parse_private_network(sync.private_network); !network)
+    return at(draft.origin("sync.private_network"), "sync.private_network: " + network.failure().message);
+  if (draft.config.swarm.share_devices)
+    return conflict(draft, "sync.backend", "swarm.share_devices",
+                    "a GPU that serves several stages would have several communicators at work; turn one of them off");
+  return Done{};
+}
+
 // A key of a llama that is set for a GPT-2. A file may hold its default, as the resolved file of a run does.
 Status check_gpt2(const Draft& draft) {
   if (draft.config.model.kind != ModelKind::kGpt2) return Done{};
@@ -295,6 +314,7 @@ Status check_together(const Draft& draft) {
     return conflict(draft, "pipeline.stages", "model.layers",
                     "each stage needs a layer of its own; take fewer stages or more layers");
   if (auto status = check_cut(draft); !status) return status;
+  if (auto status = check_nccl(draft); !status) return status;
   if (config.swarm.share_devices && config.swarm.rebalance_every_s > 0)
     return conflict(draft, "swarm.share_devices", "swarm.rebalance_every_s",
                     "a worker that serves several stages is not moved; turn one of them off");

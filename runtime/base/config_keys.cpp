@@ -342,9 +342,10 @@ void add_sync(std::vector<ConfigKey>& keys) {
   sync.add("grace_s", FIELD(sync.grace_s), "s", kChange,
            "wait for the others once the quorum is there; 0: not a moment, and what they trained for the round is lost")
       .range = between(0, 86400);
-  sync.choose("backend", FIELD(sync.backend), {"ring", "owner"}, kStay,
-              "how replicas add up a round: parts on a ring, or each part at its owner")
-      .later = {"nccl"};
+  sync.choose("backend", FIELD(sync.backend), {"ring", "owner", "nccl"}, kStay,
+              "how replicas add up: a ring; each part of a round at its owner; a step by NCCL on GPUs, or a ring");
+  sync.add("private_network", FIELD(sync.private_network), "", kChange,
+           "as in 10.0.0.0/16: where NCCL may connect, neither encrypted nor authenticated; empty: nowhere");
 }
 
 void add_swarm_and_files(std::vector<ConfigKey>& keys) {
@@ -421,8 +422,14 @@ void add_idle_rules(std::vector<ConfigKey>& keys) {
       keys,
       {"sync.H", "sync.outer_lr", "sync.outer_momentum", "sync.outer_update", "sync.eager_variant", "sync.outer_warmup",
        "sync.fragments", "sync.pattern", "sync.overlap", "sync.mix", "sync.wire", "sync.error_feedback",
-       "sync.inner_state", "sync.requeue_lost", "sync.quorum", "sync.grace_s", "sync.backend"},
+       "sync.inner_state", "sync.requeue_lost", "sync.quorum", "sync.grace_s"},
       {[](const Config& config) { return config.sync.mode == SyncMode::kEveryStep; }, "sync.mode = \"every_step\""});
+  idle_while(
+      keys, {"sync.backend"},
+      {[](const Config& c) { return c.sync.mode == SyncMode::kEveryStep && c.sync.backend != SyncBackend::kNccl; },
+       "sync.mode = \"every_step\""});
+  idle_while(keys, {"sync.private_network"},
+             {[](const Config& c) { return c.sync.backend != SyncBackend::kNccl; }, "sync.backend is not \"nccl\""});
   idle_while(keys, {"pipeline.activations", "pipeline.recompute", "pipeline.cut", "swarm.share_devices"},
              {[](const Config& config) { return config.pipeline.stages == 1; }, "pipeline.stages = 1"});
   idle_while(keys, {"sync.eager_variant"},
@@ -431,8 +438,7 @@ void add_idle_rules(std::vector<ConfigKey>& keys) {
   idle_while(keys, {"sync.error_feedback"},
              {[](const Config& config) { return config.sync.wire == WireFormat::kFp32; }, "sync.wire = \"fp32\""});
   idle_while(keys, {"sync.grace_s"}, {[](const Config& config) { return config.sync.quorum == 0; }, "sync.quorum = 0"});
-  idle_while(keys, {"sync.pattern"},
-             {[](const Config& config) { return config.sync.fragments == 1; }, "sync.fragments = 1"});
+  idle_while(keys, {"sync.pattern"}, {[](const Config& c) { return c.sync.fragments == 1; }, "sync.fragments = 1"});
   idle_while(
       keys, {"sync.allow_mixed_kernels"},
       {[](const Config& config) { return config.sync.reduction == Reduction::kFast; }, "sync.reduction = \"fast\""});

@@ -28,6 +28,7 @@ Result<std::unique_ptr<GroupReduction>> make_reduction(SyncBackend backend, Redu
   }
   switch (backend) {
     case SyncBackend::kRing: made = std::make_unique<RingReduction>(std::move(setup), std::move(contribution)); break;
+    case SyncBackend::kNccl: break;  // CollectiveReduction: it needs a communicator
     case SyncBackend::kOwner: made = std::make_unique<OwnerReduction>(std::move(setup), std::move(contribution)); break;
   }
   CHECK(made != nullptr, "a backend that exists");

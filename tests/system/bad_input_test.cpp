@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{
                         "BatchThatDoesNotDivide", 2, {"batch.microbatch=3"}, {"batch.sequences", "batch.microbatch"}},
                     Mistake{"HeadsThatDoNotDivide", 2, {"model.heads=5"}, {"model.heads", "model.width"}},
-                    Mistake{"NotInThisVersion", 2, {"sync.backend=nccl"}, {"sync.backend", "not in this version"}},
+                    Mistake{"NcclWithoutAPrivateNetwork", 2, {"sync.backend=nccl"}, {"sync.private_network"}},
                     Mistake{"MissingText", 3, {"data.corpus=/nowhere/text.txt"}, {"/nowhere/text.txt"}}),
     [](const auto& tested) { return std::string(tested.param.name); });
 

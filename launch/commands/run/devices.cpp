@@ -1,6 +1,7 @@
 // Names stay in the order in which they were given.
 #include "launch/commands/run/devices.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "runtime/base/compose.h"
@@ -53,6 +54,19 @@ Result<std::string> settle_one_device(const std::string& word, const std::functi
   if (settled->size() == 1) return settled->front();
   return about(word, fail(Error::kUsage, compose("this machine has ", settled->size(),
                                                  " GPUs, and this command computes on one: name it, as in cuda:0")));
+}
+
+Status check_collective_devices(const std::vector<std::string>& devices,
+                                const std::function<bool()>& sums_on_processors) {
+  const bool has_gpu = std::ranges::any_of(devices, [](const std::string& word) {
+    const auto name = parse_device(word);
+    return name && name->kind == DeviceKind::kCuda;
+  });
+  if (has_gpu || sums_on_processors()) return Done{};
+  return fail(
+      Error::kUsage,
+      "sync.backend = \"nccl\": NCCL sums on GPUs, and this run computes on processors; give each replica a GPU "
+      "of its own (--device cuda), or take sync.backend = \"ring\"");
 }
 
 }  // namespace shoal

@@ -22,4 +22,9 @@ namespace shoal {
 // and kUsage where there are several.
 [[nodiscard]] Result<std::string> settle_one_device(const std::string& word, const std::function<DriverAnswers()>& ask);
 
+// sync.backend = "nccl" with no GPU among the devices (none named: the processor), and no library that sums on
+// processors. Errors: kUsage, with what is lacking.
+[[nodiscard]] Status check_collective_devices(const std::vector<std::string>& devices,
+                                              const std::function<bool()>& sums_on_processors);
+
 }  // namespace shoal

@@ -13,6 +13,7 @@
 #include "runtime/base/machine/bf16_units.h"
 #include "runtime/base/text/quantity_words.h"
 #include "runtime/cluster/replicas_wanted.h"
+#include "runtime/device/nccl/nccl_library.h"
 #include "runtime/executor/poison_hook.h"
 #include "runtime/transport/revocation/revocation_book.h"
 
@@ -134,6 +135,11 @@ bool has_processor(const std::vector<std::string>& devices) {
   return devices.empty() || !std::ranges::all_of(devices, is_gpu);
 }
 
+bool sums_on_processors() {
+  const auto library = open_nccl();
+  return library && (*library)->sums_host_memory();
+}
+
 std::string choices_again(const TrainOptions& given) {
   std::string words;
   if (given.nodes) words += compose(" --nodes ", *given.nodes);
@@ -158,6 +164,10 @@ Result<int> run_train(const TrainOptions& given) {
   const bool computes_here = options.is_single || options.nodes != 0U;
   if (computes_here && has_processor(options.devices)) {
     if (auto status = check_precision(chosen->config.model); !status) return status.failure();
+  }
+  const bool needs_gpus = computes_here && !options.is_single && chosen->config.sync.backend == SyncBackend::kNccl;
+  if (needs_gpus) {
+    if (auto status = check_collective_devices(options.devices, sums_on_processors); !status) return status.failure();
   }
   if (!options.is_single) {
     if (auto status = check_open_files(open_files_allowed()); !status) return status.failure();

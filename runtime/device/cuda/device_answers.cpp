@@ -28,4 +28,15 @@ std::string fingerprint_text(const DeviceFingerprint& facts) {
                  " SMs; driver ", dotted(facts.driver), ", cuda ", dotted(facts.runtime), "; build ", facts.build);
 }
 
+std::string identity_text(const char* bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text = "GPU-";
+  for (int at = 0; at < 16; ++at) {
+    const auto byte = static_cast<unsigned char>(bytes[at]);
+    text += kDigits[byte >> 4U];
+    text += kDigits[byte & 15U];
+  }
+  return text;
+}
+
 }  // namespace shoal

@@ -27,4 +27,7 @@ struct DeviceFingerprint {
 // Everything that equal bits depend on. Libraries come with torch and toolkit, which build and runtime name.
 [[nodiscard]] std::string fingerprint_text(const DeviceFingerprint& facts);
 
+// E.g. "GPU-0123...", of the sixteen bytes that CUDA calls a device by.
+[[nodiscard]] std::string identity_text(const char* bytes);
+
 }  // namespace shoal

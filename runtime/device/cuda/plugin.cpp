@@ -62,6 +62,14 @@ Status check_bf16(int device) {
   return check_bf16_units(properties.name, properties.major * 10 + properties.minor);
 }
 
+Result<std::string> identity(int device) {
+  try {
+    return identity_text(at::cuda::getDeviceProperties(static_cast<c10::DeviceIndex>(device))->uuid.bytes);
+  } catch (const c10::Error& problem) {
+    return fail(Error::kUsage, refusal_text(problem.what_without_backtrace()));
+  }
+}
+
 }  // namespace
 }  // namespace shoal
 
@@ -69,5 +77,5 @@ extern "C" {
 __attribute__((visibility("default"))) extern const shoal::DevicePlugin shoal_device_plugin;
 const shoal::DevicePlugin shoal_device_plugin = {shoal::kDevicePluginAbi, shoal::build_identity(), shoal::prepare,
                                                  shoal::fingerprint,      shoal::memory,           shoal::check_bf16,
-                                                 shoal::make_kernel_math, shoal::record_graph};
+                                                 shoal::make_kernel_math, shoal::record_graph,     shoal::identity};
 }

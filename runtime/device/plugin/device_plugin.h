@@ -24,7 +24,7 @@ class DeviceGraph;  // runtime/device/queue/device_queue.h
 class DeviceMath;   // runtime/device/queue/math/device_math.h
 class DeviceQueue;  // runtime/device/queue/device_queue.h
 
-inline constexpr std::uint32_t kDevicePluginAbi = 3;
+inline constexpr std::uint32_t kDevicePluginAbi = 4;
 
 // Names the only symbol that the module exports.
 inline constexpr const char* kDevicePluginSymbol = "shoal_device_plugin";
@@ -52,6 +52,8 @@ struct DevicePlugin {
   std::unique_ptr<DeviceMath> (*make_math)(std::shared_ptr<DeviceQueue> queue) = nullptr;
   // Records what the work queues on the current stream.
   std::unique_ptr<DeviceGraph> (*record)(const std::function<std::vector<at::Tensor>()>& work) = nullptr;
+  // Returns the device's name in the world: of two processes that compute on one device, both have it. Errors: kUsage.
+  Result<std::string> (*identity)(int device) = nullptr;
 };
 
 // Digest of the headers whose types cross the border, the compiler and its flags.

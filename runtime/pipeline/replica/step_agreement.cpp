@@ -231,7 +231,8 @@ void StepAgreement::hear(const Commit& entry, ReplicaTurn& turn) {
   }
   StepCommitted committed{entry, update_of(entry, self.setup), {}};
   if (!entry.skip && sum_) committed.sum = sum_->sum();
-  if (reduce_ && reduce_->members.size() == 1) sum_.reset();  // what nobody reads any more can be written again
+  const bool is_alone = reduce_ && reduce_->members.size() == 1 && collective_ == nullptr;
+  if (is_alone) sum_.reset();  // what nobody reads any more can be written again
   turn.tell(std::move(committed));
 }
 

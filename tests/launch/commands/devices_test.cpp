@@ -49,6 +49,18 @@ TEST(Devices, ACommandThatComputesOnOneTakesTheOnlyGpuOrAsksWhich) {
   EXPECT_THAT(settle_one_device("gpu", [&none] { return none; }).failure().message, HasSubstr("--device 'gpu'"));
 }
 
+TEST(Devices, NcclWantsAGpuAmongThem) {
+  const auto none = [] { return false; };
+  EXPECT_TRUE(check_collective_devices({"cpu", "cuda:1"}, none).ok());
+  EXPECT_TRUE(check_collective_devices({}, [] { return true; }).ok()) << "a library that sums on processors";
+  for (const std::vector<std::string>& devices : {std::vector<std::string>{}, {"cpu", "paced:5"}}) {
+    const Status refused = check_collective_devices(devices, none);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(exit_code(refused.failure().error), 2);
+    EXPECT_THAT(refused.failure().message, HasSubstr("NCCL sums on GPUs"));
+  }
+}
+
 TEST(Devices, AnAbsentOneEndsTheCommandAndIsNamed) {
   const auto absent = settle_devices({"cpu", "cuda:2"}, [] { return driver_of(2); });
   ASSERT_FALSE(absent.ok());

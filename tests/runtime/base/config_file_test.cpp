@@ -171,8 +171,17 @@ TEST(ConfigFile, TextThatIsNotTomlIsRefusedWithItsLine) {
 
 TEST(ConfigFile, WhatIsNotInThisVersionIsAcceptedOnlyWhereItMeansTheSame) {
   EXPECT_TRUE(parse_config("[sync]\nbackend = \"ring\"\nrequeue_lost = false\n", "").ok());
-  EXPECT_THAT(refusal("[sync]\nbackend = \"nccl\"\n"), HasSubstr("not in this version"));
   EXPECT_EQ(parse_config("[swarm]\nrebalance_every_s = 60\n", "")->swarm.rebalance_every_s, 60);
+}
+
+TEST(ConfigFile, NcclWantsAPrivateNetworkAndDevicesOfItsOwn) {
+  const std::string nccl = "[sync]\nbackend = \"nccl\"\n";
+  const std::string network = "private_network = \"10.0.0.0/16\"\n";
+  EXPECT_THAT(refusal(nccl), HasSubstr("neither encrypted nor authenticated"));
+  EXPECT_THAT(refusal(nccl + "private_network = \"eth0\"\n"), HasSubstr("expected a network like 10.0.0.0/16"));
+  EXPECT_THAT(refusal(nccl + network + "mode = \"diloco\"\n"), HasSubstr("NCCL makes the sum of each step"));
+  EXPECT_THAT(refusal(nccl + network + "[swarm]\nshare_devices = true\n"), HasSubstr("serves several stages"));
+  EXPECT_TRUE(parse_config(nccl + network, "").ok()) << "control";
 }
 
 TEST(ConfigFile, ValuesThatDoNotGoTogetherAreNamedWithTheirPlaces) {
@@ -364,6 +373,10 @@ void make_agree(Config& config) {
     config.sync.wire = WireFormat::kBf16;
   }
   if (config.sync.wire == WireFormat::kE3m0) config.sync.backend = SyncBackend::kOwner;
+  if (config.sync.backend != SyncBackend::kNccl) return;
+  config.sync.mode = SyncMode::kEveryStep;
+  config.sync.private_network = "10.0.0.0/16";
+  config.swarm.share_devices = false;
 }
 
 TEST(ConfigFile, WhatIsWrittenReadsBackEqual) {
@@ -450,9 +463,9 @@ TEST(ConfigFile, AResumedRunMayChangeHowItRunsAndNotWhatItComputes) {
 TEST(ConfigFile, ResumingMayChangeTheseKeysAndNoOthers) {
   const std::set<std::string> whole = {"eval", "checkpoint", "trace", "log", "swarm"};
   const std::set<std::string> single = {
-      "run.steps",          "run.threads",           "run.out",          "pipeline.stages", "pipeline.replicas",
-      "pipeline.schedule",  "pipeline.credits",      "pipeline.routing", "sync.quorum",     "sync.grace_s",
-      "pipeline.recompute", "pipeline.replicas_max", "pipeline.cut"};
+      "run.steps",          "run.threads",           "run.out",          "pipeline.stages",     "pipeline.replicas",
+      "pipeline.schedule",  "pipeline.credits",      "pipeline.routing", "sync.quorum",         "sync.grace_s",
+      "pipeline.recompute", "pipeline.replicas_max", "pipeline.cut",     "sync.private_network"};
   for (const ConfigKey& key : config_keys()) {
     const bool may_change = whole.contains(key.section) || single.contains(key.path());
     EXPECT_EQ(key.resume == ResumeRule::kMayChange, may_change) << key.path();

@@ -14,7 +14,7 @@
 
 namespace shoal::planted {
 
-inline constexpr const char* kVariable = "SHOAL_TESTS_NCCL";
+inline constexpr const char* kVariable = "TESTS_NCCL_FAULTS";
 
 inline std::filesystem::path folder() {
   const char* const named = std::getenv(kVariable);

@@ -36,5 +36,13 @@ TEST(DeviceAnswers, AFingerprintDiffersWithWhatBitsDependOn) {
   EXPECT_NE(fingerprint_text(other), text);
 }
 
+TEST(DeviceAnswers, AnIdentityHasEveryBit) {
+  std::string bytes(16, '\0');
+  bytes[0] = '\xfe';
+  EXPECT_EQ(identity_text(bytes.data()), "GPU-fe" + std::string(30, '0'));
+  bytes[15] = 1;
+  EXPECT_EQ(identity_text(bytes.data()), "GPU-fe" + std::string(29, '0') + "1");
+}
+
 }  // namespace
 }  // namespace shoal

@@ -1,0 +1,109 @@
+// Whole runs whose steps are summed by a library of collectives: that of the tests, over host memory. Bits, the death
+// of a worker in the middle of a sum, a sum that hangs, and the refusal where there is no GPU.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/support/nccl/planted.h"
+#include "tests/support/process_scene.h"
+
+namespace shoal {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kSteps = 30;
+
+SmallRun exact(int stages, int replicas, int steps = kSteps) {
+  return {stages, replicas, steps, {"sync.reduction=exact", "sync.backend=nccl", "sync.private_network=127.0.0.0/8"}};
+}
+
+SmallRun ring(SmallRun small) {
+  small.sets = {"sync.reduction=exact"};
+  return small;
+}
+
+// A scene whose processes find the tests' library, and a folder where faults are planted.
+class NcclScene : public ProcessScene {
+ public:
+  NcclScene() : faults_(make_folder("nccl")) {
+    ::setenv(planted::kVariable, faults_.c_str(), 1);
+    set_environment(
+        {{"LD_LIBRARY_PATH", std::string(SHOAL_BUILD_DIR) + "/tests-nccl"}, {planted::kVariable, faults_.string()}});
+  }
+  ~NcclScene() { ::unsetenv(planted::kVariable); }
+
+  // Lines that the library has written.
+  [[nodiscard]] int count(const std::string& word) const {
+    std::ifstream log(faults_ / "sums.log");
+    int found = 0;
+    for (std::string line; std::getline(log, line);) found += line == word ? 1 : 0;
+    return found;
+  }
+  [[nodiscard]] bool wait_for_sums(int sums) const {
+    const auto end = std::chrono::steady_clock::now() + kRunLimit;
+    while (std::chrono::steady_clock::now() < end) {
+      if (count("sum") >= sums) return true;
+      std::this_thread::yield();
+    }
+    return false;
+  }
+
+ private:
+  std::filesystem::path faults_;
+};
+
+TEST(Nccl, HasTheBitsOfOneProcess) {
+  NcclScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "single", ring(exact(2, 2)), {"--single"})), 0);
+  EXPECT_EQ(scene.count("sum"), 0) << "control";
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", exact(2, 2))), 0);
+  EXPECT_EQ(scene.records().weights(), scene.records("single").weights());
+  EXPECT_EQ(scene.records().weights().size(), 64U);
+  EXPECT_EQ(scene.count("sum"), 2 * kSteps) << "each step of each stage";
+  EXPECT_EQ(scene.count("communicator"), 2) << "one per stage";
+}
+
+TEST(Nccl, AWorkerIsKilledInTheMiddleOfASum) {
+  NcclScene scene;
+  const SmallRun small = exact(1, 2, kEndless);
+  Program& program = scene.start(train(scene, "run", small));
+  ASSERT_TRUE(scene.wait_for_steps(3));
+  planted::plant("sum_hangs");
+  ASSERT_TRUE(scene.wait_for_sums(scene.count("sum") + 1));
+  const auto worker = scene.worker_of("node2");
+  ASSERT_TRUE(worker);
+  ::kill(worker->pid, SIGKILL);
+  planted::remove("sum_hangs");
+  ASSERT_TRUE(scene.wait_for_steps(12));
+  EXPECT_GE(scene.count("communicator"), 2) << "another one for the members that there are now";
+  ASSERT_TRUE(scene.stop_and_repeat_single(program, ring(small)));
+  EXPECT_EQ(scene.records().weights(), scene.records("single").weights());
+}
+
+TEST(Nccl, ASumThatHangsIsOpenedAgainAndGoesOverTheRing) {
+  NcclScene scene;
+  const SmallRun small = exact(1, 2, kEndless);
+  Program& program = scene.start(train(scene, "run", small));
+  ASSERT_TRUE(scene.wait_for_steps(3));
+  planted::plant("sum_hangs");
+  const auto steps = scene.records().steps.size();
+  ASSERT_TRUE(scene.wait_for_steps(steps + 1)) << "the library still hangs";
+  planted::remove("sum_hangs");
+  const int communicators = scene.count("communicator");
+  ASSERT_TRUE(scene.wait_for_steps(steps + 10));
+  EXPECT_GT(scene.count("communicator"), communicators) << "it is tried again";
+  ASSERT_TRUE(scene.stop_and_repeat_single(program, ring(small)));
+  EXPECT_EQ(scene.records().weights(), scene.records("single").weights());
+}
+
+TEST(Nccl, IsRefusedWhereThereIsNoGpu) {
+  ProcessScene scene;
+  Program& program = scene.start(train(scene, "run", exact(1, 2)));
+  EXPECT_EQ(program.wait(kRunLimit), 2);
+  EXPECT_THAT(program.err(), HasSubstr("NCCL sums on GPUs, and this run computes on processors"));
+}
+
+}  // namespace
+}  // namespace shoal
