@@ -16,12 +16,12 @@
 #include "launch/commands/run/processes.h"
 #include "launch/life_line.h"
 #include "launch/processes/actor_process.h"
-#include "launch/processes/worker/collective_wiring.h"
 #include "launch/processes/injected_process.h"
 #include "launch/processes/links_of_process.h"
 #include "launch/processes/ports/own_port.h"
 #include "launch/processes/ports/port_check.h"
 #include "launch/processes/spawner_dialler.h"
+#include "launch/processes/worker/collective_wiring.h"
 #include "runtime/base/log.h"
 #include "runtime/base/machine/available_memory.h"
 #include "runtime/cluster/process_directory.h"
@@ -169,13 +169,17 @@ void add_collective(StageSettings& settings, const std::string& device, const En
 MachineOffer offer_of(const WorkerNodeOptions& options) {
   MachineOffer offer;
   const auto pace_ms = pace_ms_of(options.device);
+  const bool is_on_gpu = !torch_device(options.device).is_cpu();
   if (pace_ms) {
     offer.forward_us = static_cast<std::uint64_t>(std::llround(std::max(*pace_ms * 1e3, 1.0)));
+  } else if (is_on_gpu) {
+    offer.multiply_adds_s = measure_multiply_adds_s(options.device);
   } else {
     offer.multiply_adds_s = measure_multiply_adds_s();
   }
-  offer.threads = static_cast<std::uint32_t>(options.threads.value_or(0));
-  offer.memory_bytes = options.limits.memory_bytes.value_or(available_memory().value_or(0));
+  offer.threads = is_on_gpu ? 1 : static_cast<std::uint32_t>(options.threads.value_or(0));
+  const auto has = is_on_gpu ? free_device_memory(options.device) : available_memory();
+  offer.memory_bytes = options.limits.memory_bytes.value_or(has.value_or(0));
   offer.up_bit_s = options.limits.up_bit_s.value_or(0);
   offer.down_bit_s = options.limits.down_bit_s.value_or(0);
   return offer;

@@ -1,9 +1,10 @@
 // A product per look at the clock, for as long as the probe lasts.
+#include "runtime/base/error.h"
 #include "runtime/device/speed_probe.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
 
@@ -11,18 +12,37 @@
 #include <ctime>
 
 #include "runtime/device/gemm_choice.h"
+#include "runtime/device/torch_device.h"
 
 namespace shoal {
 namespace {
 
-constexpr std::int64_t kSize = 320;  // rows and columns: three matrices fit into a cache of the second level
+constexpr std::int64_t kSize = 320;        // rows and columns: three matrices fit into a cache of the second level
+constexpr std::int64_t kSizeOnGpu = 4096;  // fills it
 constexpr double kProbeSeconds = 0.08;
 constexpr int kProductsMin = 3;  // the first one wakes the library and is the slowest
 
-double processor_seconds() {
+double seconds(clockid_t clock) {
   timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  ::clock_gettime(clock, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Of the best of products of `size`, each ended by `wait`.
+template <class Wait>
+std::uint64_t best_rate(std::int64_t size, const at::Device& device, clockid_t clock, const Wait& wait) {
+  const at::Tensor a = at::ones({size, size}, at::TensorOptions(at::kFloat).device(device));
+  at::Tensor product = at::empty_like(a);
+  const double began = seconds(clock);
+  double shortest = 1e9;
+  for (int products = 0; products < kProductsMin || seconds(clock) - began < kProbeSeconds; ++products) {
+    const double before = seconds(clock);
+    at::matmul_out(product, a, a);
+    wait(product);
+    shortest = std::min(shortest, seconds(clock) - before);
+  }
+  const auto extent = static_cast<double>(size);
+  return static_cast<std::uint64_t>(extent * extent * extent / std::max(shortest, 1e-9));
 }
 
 }  // namespace
@@ -31,18 +51,14 @@ std::uint64_t measure_multiply_adds_s() {
   prepare_process_for_compute();
   const int threads = at::get_num_threads();
   at::set_num_threads(1);
-  const at::Tensor a = at::ones({kSize, kSize});
-  at::Tensor product = at::empty({kSize, kSize});
-  const double began = processor_seconds();
-  double shortest = 1e9;
-  for (int products = 0; products < kProductsMin || processor_seconds() - began < kProbeSeconds; ++products) {
-    const double before = processor_seconds();
-    at::matmul_out(product, a, a);
-    shortest = std::min(shortest, processor_seconds() - before);
-  }
+  const std::uint64_t rate = best_rate(kSize, at::kCPU, CLOCK_THREAD_CPUTIME_ID, [](const at::Tensor&) {});
   at::set_num_threads(threads);
-  constexpr auto kMultiplyAdds = static_cast<double>(kSize * kSize * kSize);
-  return static_cast<std::uint64_t>(kMultiplyAdds / std::max(shortest, 1e-9));
+  return rate;
+}
+
+std::uint64_t measure_multiply_adds_s(const std::string& device) {
+  const auto wait = [](const at::Tensor& product) { static_cast<void>(product[0][0].item<float>()); };
+  return best_rate(kSizeOnGpu, torch_device(device), CLOCK_MONOTONIC, wait);
 }
 
 }  // namespace shoal

@@ -27,6 +27,13 @@ Status check_device_memory(const ExecutorConfig& wanted) {
   return fail(Error::kUsage, compose("device ", wanted.device, ": stage ", wanted.stage, " ", *lack));
 }
 
+std::optional<std::uint64_t> free_device_memory(const std::string& device) {
+  const auto name = parse_device(device);
+  if (!name || name->kind != DeviceKind::kCuda || device_plugin() == nullptr) return std::nullopt;
+  const auto memory = device_plugin()->memory(name->index);
+  return memory ? std::optional(memory->free_bytes) : std::nullopt;
+}
+
 Result<int> run_on_device(const std::string& device, const std::function<Result<int>()>& command) {
   try {
     return command();

@@ -3,7 +3,9 @@
 // would fit (runtime/plan/resources/device_fit.h).
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "runtime/base/error.h"
@@ -13,6 +15,9 @@ namespace shoal {
 
 // Errors: kUsage.
 [[nodiscard]] Status check_device_memory(const ExecutorConfig& wanted);
+
+// Bytes; none of what is no GPU, or does not answer.
+[[nodiscard]] std::optional<std::uint64_t> free_device_memory(const std::string& device);
 
 // Runs a command of one process on a device. What the device fails with is kInternal, in one sentence.
 [[nodiscard]] Result<int> run_on_device(const std::string& device, const std::function<Result<int>()>& command);

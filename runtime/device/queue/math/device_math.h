@@ -70,7 +70,7 @@ class DeviceMath {
                                                           const at::Tensor& targets_BT) const = 0;
 
   // All of these over every tensor of a flat array at once (flat_math.h); this outlives the result.
-  [[nodiscard]] virtual std::unique_ptr<FlatMath> of_flat(std::vector<FlatSpan> spans, at::Device device) const;
+  [[nodiscard]] virtual std::unique_ptr<FlatMath> of_flat(std::vector<FlatSpan> spans, at::Device device) const = 0;
 
   // Returns what the parts of the model get; none: torch's operators alone. Lives as long as this.
   [[nodiscard]] virtual const FusedMath* fused() const { return nullptr; }

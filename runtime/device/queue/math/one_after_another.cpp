@@ -68,10 +68,6 @@ std::unique_ptr<FlatMath> one_after_another(const DeviceMath& math, std::vector<
   return std::make_unique<OneAfterAnother>(math, std::move(spans));
 }
 
-std::unique_ptr<FlatMath> DeviceMath::of_flat(std::vector<FlatSpan> spans, at::Device /*device*/) const {
-  return one_after_another(*this, std::move(spans));
-}
-
 std::uint64_t digest_of_values(const std::vector<at::Tensor>& values) {
   Digest digest;
   if (values.empty()) return digest.value();

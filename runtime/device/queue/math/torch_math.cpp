@@ -10,7 +10,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "runtime/device/digest.h"
-#include "runtime/device/queue/math/device_math.h"
+#include "runtime/device/queue/math/flat_math.h"
 
 namespace shoal {
 namespace {
@@ -71,6 +71,10 @@ class TorchMath final : public DeviceMath {
     const at::Tensor result = at::empty({static_cast<std::int64_t>(values.size())}, at::kLong);
     if (!values.empty()) std::memcpy(result.mutable_data_ptr(), values.data(), values.size() * sizeof(std::uint64_t));
     return result;
+  }
+
+  [[nodiscard]] std::unique_ptr<FlatMath> of_flat(std::vector<FlatSpan> spans, at::Device /*device*/) const override {
+    return one_after_another(*this, std::move(spans));
   }
 
   [[nodiscard]] LossAndGradient loss_and_gradient(const at::Tensor& logits_BTV,
