@@ -5,11 +5,11 @@
 #include <cmath>
 #include <utility>
 
-#include "model/learning_rate.h"
 #include "runtime/base/compose.h"
 #include "runtime/data/batch.h"
 #include "runtime/journal/commit.h"
 #include "runtime/journal/divergence.h"
+#include "runtime/journal/learning_rate.h"
 
 namespace shoal {
 SingleTrainer::SingleTrainer(const Config& config, StageExecutor& executor, const Tokens& tokens, const Clock& clock,

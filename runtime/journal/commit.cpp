@@ -7,6 +7,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/journal/learning_rate.h"
 
 namespace shoal {
 
@@ -59,8 +60,8 @@ Commit conclude_step(StepSums sums, const CommitPolicy& policy) {
     commit.loss_sum += entry.loss_sum;
     commit.token_count += entry.token_count;
   }
-  commit.learning_rate = policy.learning_rate(sums.step.value);
-  commit.clip_scale = clip_scale_of(policy.clip_norm, commit.gradient_norm);
+  commit.learning_rate = learning_rate(policy.optim, sums.step.value);
+  commit.clip_scale = clip_scale_of(policy.optim.clip_norm, commit.gradient_norm);
   commit.skip = reason_to_skip(sums, commit.gradient_norm);
   if (commit.skip) commit.clip_scale = 1;
   commit.optimizer_step = sums.optimizer_step_before + (commit.skip ? 0 : 1);

@@ -6,19 +6,18 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "messages/journal.h"
+#include "runtime/base/config.h"
 #include "runtime/journal/view.h"
 
 namespace shoal {
 
 struct CommitPolicy {
-  double clip_norm = 0;                                // 0: off
-  std::function<double(std::uint64_t)> learning_rate;  // as a function of the step t
+  OptimConfig optim;  // says the learning rate of each step, and clip_norm (0: off)
   // Updates applied of the state the run starts with: counts where the journal lacks the steps before it, because
   // they were trained by one process.
   std::uint64_t optimizer_step_at_start = 0;

@@ -3,6 +3,7 @@
 #include "actors/supervisor.h"
 #include "runtime/journal/follower.h"
 #include "tests/actors/as_heard.h"
+#include "tests/support/commit_policies.h"
 #include "tests/support/journal/whole_journal.h"
 #include "tests/support/sent_letters.h"
 
@@ -111,7 +112,7 @@ class World {
     settings.core.run = RunId{9};
     settings.core.term = Term{1};
     settings.core.steps_target = 5;
-    settings.core.policy = {0, [](std::uint64_t) { return 0.1; }};
+    settings.core.policy = constant_rate(0.1, 0);
     settings.journal = seen->journal;
     settings.router = router_;
     settings.start_group = [this](const StartGroup&) { return start_child(); };

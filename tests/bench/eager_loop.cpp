@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "model/initial_weights.h"
-#include "model/learning_rate.h"
 #include "model/partition.h"
 #include "runtime/data/batch.h"
+#include "runtime/journal/learning_rate.h"
 #include "tests/bench/eager_llama.h"
 
 namespace shoal {

@@ -56,8 +56,7 @@ SwarmShape shape_of(const Config& config, std::uint64_t steps) {
   shape.sync = config.sync;
   shape.draws_bounds = false;
   shape.work = SwarmWork{config, [config](StageId stage) { return make_executor(config, stage); },
-                         std::make_shared<RandomSamples>(config),
-                         [optim = config.optim](std::uint64_t t) { return learning_rate(optim, t); }};
+                         std::make_shared<RandomSamples>(config)};
   return shape;
 }
 

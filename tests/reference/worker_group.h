@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
-#include "model/learning_rate.h"
 #include "runtime/base/check.h"
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/single_trainer.h"
 #include "runtime/journal/commit.h"
+#include "runtime/journal/learning_rate.h"
 #include "runtime/journal/round_plan.h"
 #include "runtime/storage/safetensors.h"
 #include "runtime/sync/wire/wire_codec.h"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/cluster/supervisor/supervisor.h"
+#include "tests/support/commit_policies.h"
 #include "tests/support/sent_letters.h"
 
 namespace shoal {
@@ -20,7 +21,7 @@ inline SupervisorConfig two_by_two() {
   config.stages = 2;
   config.replicas = 2;
   config.steps_target = 3;
-  config.policy = {1.0, [](std::uint64_t) { return 0.1; }};
+  config.policy = constant_rate(0.1, 1);
   config.resume_hint = "resume with: shoal train --resume runs/x";
   return config;
 }

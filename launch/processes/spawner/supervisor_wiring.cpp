@@ -12,7 +12,6 @@
 #include "launch/processes/spawner/stage_sizes.h"
 #include "launch/processes/untold.h"
 #include "launch/say.h"
-#include "model/learning_rate.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text/shell_word.h"
 #include "runtime/pipeline/schedule.h"
@@ -94,8 +93,7 @@ SupervisorConfig supervisor_config(const OpenedRun& run, const SpawnerProcessOpt
   const bool must_agree = config.sync.reduction == Reduction::kExact && !config.sync.allow_mixed_kernels;
   out.fingerprints = must_agree ? FingerprintRule::kMustAgree : FingerprintRule::kMayDiffer;
   out.precision = config.model.precision;
-  out.policy =
-      CommitPolicy{config.optim.clip_norm, [optim = config.optim](std::uint64_t t) { return learning_rate(optim, t); }};
+  out.policy.optim = config.optim;
   if (config.sync.mode == SyncMode::kDiloco) {
     out.rounds.emplace(config.sync);
     out.rounds_from = rounds_from(config, branches_told_by(run.saved.run.metrics()));

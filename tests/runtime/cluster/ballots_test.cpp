@@ -5,12 +5,14 @@
 
 #include <random>
 
+#include "tests/support/commit_policies.h"
+
 namespace shoal {
 namespace {
 
 constexpr RunId kRun{9};
 constexpr Term kTerm{2};
-const CommitPolicy kPolicy{1.0, [](std::uint64_t t) { return 0.1 * static_cast<double>(t + 1); }};
+const CommitPolicy kPolicy = rising_rate(1);
 
 // Two stages, two replicas each, groups 50 and 51; nobody has voted.
 class Scene {

@@ -10,6 +10,7 @@
 
 #include "runtime/cluster/number_block.h"
 #include "runtime/cluster/truth/truth.h"
+#include "tests/support/commit_policies.h"
 
 namespace shoal {
 
@@ -21,7 +22,7 @@ inline SupervisorConfig small_run() {
   config.replicas = 2;
   config.microbatches = 4;
   config.steps_target = 3;
-  config.policy = {1.0, [](std::uint64_t) { return 0.1; }};
+  config.policy = constant_rate(0.1, 1);
   config.resume_hint = "resume with: shoal train --resume runs/x";
   return config;
 }

@@ -13,11 +13,11 @@
 
 #include <gtest/gtest.h>
 
-#include "model/learning_rate.h"
 #include "runtime/base/check.h"
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/single_trainer.h"
 #include "runtime/journal/commit.h"
+#include "runtime/journal/learning_rate.h"
 #include "runtime/storage/safetensors.h"
 
 namespace shoal {

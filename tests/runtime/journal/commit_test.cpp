@@ -8,10 +8,12 @@
 #include <limits>
 #include <random>
 
+#include "tests/support/commit_policies.h"
+
 namespace shoal {
 namespace {
 
-const CommitPolicy kPolicy{1.0, [](std::uint64_t t) { return 0.1 * static_cast<double>(t + 1); }};
+const CommitPolicy kPolicy = rising_rate(1);
 
 TEST(CommitArithmetic, DoesNotDependOnTheOrderOfVotesOrManifests) {
   const std::uint64_t seed = std::random_device{}();
@@ -42,9 +44,23 @@ TEST(CommitArithmetic, DoesNotDependOnTheOrderOfVotesOrManifests) {
 
 TEST(CommitArithmetic, ClippingIsOffAtZeroAndNeverScalesUp) {
   StepSums sums{StepId{0}, 0, {}, {}, {{"a", 100.0}}};
-  EXPECT_EQ(conclude_step(sums, {0, kPolicy.learning_rate}).clip_scale, 1.0);
-  EXPECT_EQ(conclude_step(sums, {100, kPolicy.learning_rate}).clip_scale, 1.0);
-  EXPECT_LT(conclude_step(sums, {1, kPolicy.learning_rate}).clip_scale, 0.11);
+  EXPECT_EQ(conclude_step(sums, rising_rate(0)).clip_scale, 1.0);
+  EXPECT_EQ(conclude_step(sums, rising_rate(100)).clip_scale, 1.0);
+  EXPECT_LT(conclude_step(sums, rising_rate(1)).clip_scale, 0.11);
+}
+
+TEST(CommitArithmetic, StatesTheLearningRateOfItsStep) {
+  CommitPolicy policy;
+  policy.optim.lr = 1e-3;
+  policy.optim.min_lr = 1e-4;
+  policy.optim.warmup_steps = 10;
+  policy.optim.decay_steps = 110;
+  const auto rate_of = [&](std::uint64_t step) {
+    return conclude_step({StepId{step}, 0, {}, {}, {}}, policy).learning_rate;
+  };
+  EXPECT_DOUBLE_EQ(rate_of(0), 1e-4);
+  EXPECT_DOUBLE_EQ(rate_of(60), 5.5e-4);
+  EXPECT_NE(rate_of(61), rate_of(60)) << "the control";
 }
 
 TEST(CommitArithmetic, ClippingShortensLongGradientsOnly) {

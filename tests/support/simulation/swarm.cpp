@@ -23,6 +23,7 @@
 #include "runtime/base/log.h"
 #include "runtime/pipeline/schedule.h"
 #include "runtime/trace/metrics/metrics_core.h"
+#include "tests/support/commit_policies.h"
 #include "tests/support/fake_executor.h"
 
 namespace shoal {
@@ -277,8 +278,8 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
     core.start = newest_saved(*record_, shape_.stages, shape_.steps);
     core.return_within = core.detector.dead_after;
   }
-  core.policy = CommitPolicy{0, [](std::uint64_t) { return 0.5; }};
-  if (shape_.work) core.policy = CommitPolicy{config_.optim.clip_norm, shape_.work->learning_rate};
+  core.policy = constant_rate(0.5, 0);
+  if (shape_.work) core.policy.optim = config_.optim;
   if (shape_.sync.mode == SyncMode::kDiloco) {
     core.rounds.emplace(shape_.sync);
     core.quorum = static_cast<std::uint32_t>(shape_.sync.quorum);

@@ -53,7 +53,6 @@ struct SwarmWork {
   Config config;  // pipeline, steps and checkpoints are those of the shape
   std::function<std::unique_ptr<StageExecutor>(StageId)> make_executor;
   std::shared_ptr<const SampleSource> samples;
-  std::function<double(std::uint64_t)> learning_rate;  // as a function of the step t
 };
 
 struct SwarmShape {

@@ -6,6 +6,8 @@
 
 #include "runtime/cluster/supervisor/supervisor.h"
 
+#include "tests/support/commit_policies.h"
+
 namespace shoal {
 namespace {
 
@@ -26,7 +28,7 @@ class OperatorBench {
     config.run = RunId{9};
     config.term = Term{1};
     config.steps_target = 3;
-    config.policy = {1.0, [](std::uint64_t) { return 0.1; }};
+    config.policy = constant_rate(0.1, 1);
     return config;
   }
   void join(const std::string& name, ProcessRole role) {

@@ -9,6 +9,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/cluster/supervisor/supervisor.h"
+#include "tests/support/commit_policies.h"
 #include "tests/support/journal/crashing_journal.h"
 #include "tests/support/journal/whole_journal.h"
 
@@ -75,7 +76,7 @@ class World {
     config.steps_target = kSteps;
     config.checkpoint_every = 3;
     config.snapshot_every = 4;
-    config.policy = {0, [](std::uint64_t) { return 0.1; }};
+    config.policy = constant_rate(0.1, 0);
     config.start = checkpoint_;
     if (config.term > Term{1}) config.return_within = seconds(10);
     term_ = config.term;

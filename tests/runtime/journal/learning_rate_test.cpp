@@ -1,5 +1,5 @@
 // The schedule at its corners, and clipping.
-#include "model/learning_rate.h"
+#include "runtime/journal/learning_rate.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // The learning rate of step t: linear warm-up, then a cosine down to min_lr, or constant.
 //
-// Pure and without torch: the supervisor writes it into the commit record. Formula: DESIGN.md §4.10.
+// Pure: the supervisor writes it into the commit, and every replica trains with what it reads there. Formula: DESIGN.md
+// §4.10.
 #pragma once
 
 #include <cstdint>

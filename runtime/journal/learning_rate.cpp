@@ -1,5 +1,5 @@
 // The schedule and the clipping in double, so that every process computes the same float32 later.
-#include "model/learning_rate.h"
+#include "runtime/journal/learning_rate.h"
 
 #include <algorithm>
 #include <cmath>
