@@ -11,24 +11,26 @@ namespace shoal {
 
 // The value, but not below (above) the bound; NaN stays NaN. One instruction of a GPU, which a comparison does not
 // become.
+SHOAL_ELEMENT float at_least(float value, float bound) {
 #ifdef __CUDA_ARCH__
-__device__ __forceinline__ float at_least(float value, float bound) {
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(value) : "f"(value), "f"(bound));
   return value;
+#else
+  return value < bound ? bound : value;
+#endif
 }
-__device__ __forceinline__ float at_most(float value, float bound) {
+SHOAL_ELEMENT float at_most(float value, float bound) {
+#ifdef __CUDA_ARCH__
   asm("min.NaN.f32 %0, %1, %2;" : "=f"(value) : "f"(value), "f"(bound));
   return value;
-}
 #else
-SHOAL_ELEMENT float at_least(float value, float bound) { return value < bound ? bound : value; }
-SHOAL_ELEMENT float at_most(float value, float bound) { return value > bound ? bound : value; }
+  return value > bound ? bound : value;
 #endif
+}
 
-// exp(z) by 2^n exp(r), |r| <= ln(2)/2, degree 6; z is clamped to where the result is a normal number. NaN stays NaN.
-SHOAL_ELEMENT float exponential(float z) {
+// exp(z) for z of [-87, 88] or NaN, by 2^n exp(r), |r| <= ln(2)/2, degree 6.
+SHOAL_ELEMENT float exponential_inside(float z) {
   constexpr float kShift = 0x1.8p23F;  // adding it leaves round(z / ln 2) in the low bits
-  z = at_most(at_least(z, -87.0F), 88.0F);
   const float shifted = std::fma(z, 1.44269504F, kShift);
   const float n = shifted - kShift;
   float r = std::fma(n, -0x1.62e400p-1F, z);
@@ -42,5 +44,8 @@ SHOAL_ELEMENT float exponential(float z) {
   const std::uint32_t exponent = bits_of(shifted) << 23U;  // the low bits of n, moved into place
   return p * float_of(exponent + (127U << 23U));
 }
+
+// exp(z); z is clamped to where the result is a normal number. NaN stays NaN.
+SHOAL_ELEMENT float exponential(float z) { return exponential_inside(at_most(at_least(z, -87.0F), 88.0F)); }
 
 }  // namespace shoal

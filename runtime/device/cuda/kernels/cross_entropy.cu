@@ -16,9 +16,12 @@ struct Softmax {
   float sum = 0;
 };
 
+// exponential() of what is no larger than 0.
+__device__ __forceinline__ float falloff(float z) { return exponential_inside(at_least(z, -87.0F)); }
+
 __device__ __forceinline__ Softmax merged(const Softmax& a, const Softmax& b) {
   const bool is_first = a.largest > b.largest;
-  const float smaller = exponential(-std::fabs(a.largest - b.largest));  // the other factor is exp(0)
+  const float smaller = falloff(-std::fabs(a.largest - b.largest));  // the other factor is exp(0)
   return {is_first ? a.largest : b.largest,
           std::fma(a.sum, is_first ? 1.0F : smaller, b.sum * (is_first ? smaller : 1.0F))};
 }
@@ -46,7 +49,7 @@ __device__ __forceinline__ Softmax softmax_of_pack(const Pack<T>& pack, std::siz
     if (i < count) softmax.largest = at_least(to_float(pack.at[i]), softmax.largest);
   }
   for (unsigned i = 0; i < kCount; ++i) {
-    if (i < count) softmax.sum += exponential(to_float(pack.at[i]) - softmax.largest);
+    if (i < count) softmax.sum += falloff(to_float(pack.at[i]) - softmax.largest);
   }
   return softmax;
 }
@@ -95,7 +98,7 @@ template <class T>
 __device__ __forceinline__ Pack<T> gradient_of(Pack<T> pack, std::size_t c, const LossRow& row) {
   for (unsigned i = 0; i < Pack<T>::kCount; ++i) {
     const bool is_inside = row.is_counted && c + i < row.vocabulary;
-    const float p = is_inside ? exponential(to_float(pack.at[i]) - row.all.largest) * row.scale : 0.0F;
+    const float p = is_inside ? falloff(to_float(pack.at[i]) - row.all.largest) * row.scale : 0.0F;
     pack.at[i] = from_float<T>(is_inside && c + i == row.target ? p - 1.0F : p);
   }
   return pack;
@@ -106,7 +109,7 @@ template <class T>
 __device__ __forceinline__ Pack<T> plain_gradient_of(const Pack<T>& pack, const LossRow& row) {
   float p[Pack<T>::kCount];
   for (unsigned i = 0; i < Pack<T>::kCount; ++i) {
-    p[i] = exponential(to_float(pack.at[i]) - row.all.largest) * row.scale;
+    p[i] = falloff(to_float(pack.at[i]) - row.all.largest) * row.scale;
   }
   return pack_of_numbers<T>(p);
 }
