@@ -31,6 +31,7 @@
 #include "runtime/device/queue/device_fault.h"
 #include "runtime/device/speed_probe.h"
 #include "runtime/device/torch_device.h"
+#include "runtime/node/device_end.h"
 #include "runtime/pipeline/late/late_runner.h"
 #include "runtime/transport/control/answerer.h"
 #include "runtime/transport/control/clock_check.h"
@@ -128,28 +129,39 @@ class TellingExecutor final : public ForwardingStageExecutor {
   }
 };
 
-std::unique_ptr<StageExecutor> with_hooks(std::unique_ptr<StageExecutor> made, StageId stage) {
+std::unique_ptr<StageExecutor> with_hooks(std::unique_ptr<StageExecutor> made, LateStageExecutor* late,
+                                          const SpawnStage& order) {
   auto telling = std::make_unique<TellingExecutor>(std::move(made));
   const auto poison = poison_from_environment();
   CHECK(poison.ok(), poison.failure().message);
-  const bool is_poisoned = *poison && (*poison)->stage == stage;
+  const bool is_poisoned =
+      *poison && (*poison)->stage == order.stage && (!(*poison)->replica || *(*poison)->replica == order.replica);
   if (!is_poisoned) return telling;
-  return std::make_unique<PoisonedStageExecutor>(std::move(telling), **poison);
+  PoisonedStageExecutor::Injure injure;
+  if (late != nullptr) injure = [late](DeviceInjury how) { late->injure(how); };
+  return std::make_unique<PoisonedStageExecutor>(std::move(telling), **poison, std::move(injure));
 }
 
 using EndProcess = std::function<void(const std::string&)>;
 
+Duration device_patience() {
+  const auto asked = device_patience_from_environment();
+  CHECK(asked.ok(), asked.failure().message);
+  return *asked ? Duration(**asked) : kDevicePatience;
+}
+
 // A processor's jobs end as they are handed in. A GPU's end later, and one that fails ends the process.
-std::unique_ptr<JobRunner> make_runner(const ExecutorConfig& wanted, const TellJobEnd& tell,
+std::unique_ptr<JobRunner> make_runner(const ExecutorConfig& wanted, const SpawnStage& order, const TellJobEnd& tell,
                                        const EndProcess& end_process) {
   const auto fits = check_device_memory(wanted);
   CHECK(fits.ok(), fits.failure().message);
   auto made = make_stage_executor(wanted);
   CHECK(made.ok(), made.failure().message);
   auto* const late = dynamic_cast<LateStageExecutor*>(made->get());
-  auto executor = with_hooks(std::move(*made), wanted.stage);
+  auto executor = with_hooks(std::move(*made), late, order);
   if (torch_device(wanted.device).is_cpu()) return run_at_once(std::move(executor));
   LateSettings settings;
+  settings.patience = device_patience();
   settings.device_fault = device_fault_of;
   settings.end_process = [end_process, device = wanted.device](const std::string& reason) {
     end_process(compose("device ", device, ": ", reason));
@@ -222,11 +234,13 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
     stage_settings.board = process.board();
     stage_settings.note = note;
     const ExecutorConfig wanted{config, order.stage, config.pipeline.stages, options.device, Answering::kLater};
-    const EndProcess end_process = [exit = process.exit()](const std::string& reason) {
+    const EndProcess end_process = [router, order, note, from = welcome.process,
+                                    exit = process.exit()](const std::string& reason) {
+      caf::anon_send(router, Letter{from, to_supervisor(), end_by_device(order, reason, *note)});
       exit->set(1, reason, ExitLatch::Manner::kAtOnce);
     };
-    stage_settings.make_runner = [wanted, end_process](const TellJobEnd& tell) {
-      return make_runner(wanted, tell, end_process);
+    stage_settings.make_runner = [wanted, order, end_process](const TellJobEnd& tell) {
+      return make_runner(wanted, order, tell, end_process);
     };
     add_collective(stage_settings, options.device, end_process);
     auto actor = process.system().spawn<caf::detached>(stage, std::move(stage_settings));

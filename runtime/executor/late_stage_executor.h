@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/executor/device_injury.h"
 #include "runtime/executor/stage_executor.h"
 
 namespace shoal {
@@ -44,6 +45,8 @@ class LateStageExecutor : public StageExecutor {
  public:
   // Called after one of those calls, or after several that belong together, by the thread that made them.
   [[nodiscard]] virtual LateEnding ending() = 0;
+  // For tests, on the thread that computes. Throws where the fault is met at once.
+  virtual void injure(DeviceInjury how) = 0;
 };
 
 }  // namespace shoal

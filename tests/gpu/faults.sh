@@ -67,6 +67,32 @@ part_faults() {
   disturb worker-killed process_lost kill_worker
   disturb actor-killed stage_ended kill_actor
   disturb spawner-killed resumed kill_spawner
+  [ "$device" != cpu ] || return 0
+  injured illegal-address address 'the device failed: CUDA error: an illegal memory access'
+  injured out-of-memory memory 'no memory left'
+  injured hang hang 'the device hangs'
+}
+
+# injured NAME HOW WORDS: the replica of stage 1 injures the device once (runtime/executor/poison_hook.h). Its process
+# alone ends, with these words, which `shoal status` has, too; the other goes on.
+injured() {
+  local run=faults-$1 name=$1 how=$2 words=$3 pid
+  [ "$(left)" -gt 40 ] || { row "faults: ${name//-/ }" skipped "no time left"; return; }
+  rm -rf "${out:?}/$run"
+  SHOAL_POISON=$how:$fault_at/1/1/2 SHOAL_DEVICE_PATIENCE=3 \
+    train "$run" $fault_steps "${fault_run[@]}" "${two_stages[@]}" &
+  pid=$!
+  until grep -q '"event":"rolled_back"' "$run/metrics.jsonl" 2>/dev/null; do
+    kill -0 $pid 2>/dev/null || break
+    sleep 0.02
+  done
+  "$here/bin/shoal" status --run "$out/$run" >"$run-status" 2>&1
+  wait $pid
+  grep -q "$words" "$run-status"
+  verdict "status: ${name//-/ }" $? "$(head -n1 "$run-status" | cut -c1-160)"
+  [ "$(events_of "$run" process_lost)" = 1 ]
+  verdict "one process ended: ${name//-/ }" $? "$(grep -h 'ends with status' "$run"/logs/node*.log | head -n1)"
+  ended "$name" stage_ended "$words"
 }
 
 # Commands on runs that the device has trained.

@@ -137,7 +137,7 @@ class SingleRun {
         has_checkpoint_(parts_.is_resumed),
         plan_(parts_.tokens, static_cast<std::uint64_t>(parts_.config.model.context), parts_.config.batch),
         trainer_(parts_.config, *parts_.executor, *parts_.tokens, clock_, parts_.progress) {
-    if (parts_.poison) trainer_.leave_out(parts_.poison->step, parts_.poison->microbatch);
+    if (parts_.poison && !parts_.poison->replica) trainer_.leave_out(parts_.poison->step, parts_.poison->microbatch);
   }
 
   // A failure is the last line, as in a pipeline.

@@ -1,15 +1,19 @@
-// The failure comes before the device has seen the microbatch.
+// The failure comes before the device has seen the microbatch; an injury is met by its first kernels.
 #include "runtime/device/decorators/poisoned_stage_executor.h"
 
 #include <cstdlib>
 #include <stdexcept>
+
+#include "runtime/base/check.h"
 
 namespace shoal {
 
 void PoisonedStageExecutor::fail_at(const MicrobatchWork& work) const {
   if (work.step != poison_.step || work.microbatch != poison_.microbatch) return;
   if (poison_.how == Poison::How::kAbort) std::abort();
-  throw std::runtime_error("a poisoned microbatch");
+  if (poison_.how == Poison::How::kThrow) throw std::runtime_error("a poisoned microbatch");
+  CHECK(injure_, "SHOAL_POISON: only a GPU can be injured");
+  injure_(*poison_.injury);
 }
 
 TensorBlob PoisonedStageExecutor::forward(const MicrobatchWork& work) {

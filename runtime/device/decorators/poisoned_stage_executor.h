@@ -2,6 +2,7 @@
 // Which one, and how: `runtime/executor/poison_hook.h`. Torch-free.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -12,8 +13,11 @@ namespace shoal {
 
 class PoisonedStageExecutor final : public ForwardingStageExecutor {
  public:
-  PoisonedStageExecutor(std::unique_ptr<StageExecutor> device, const Poison& poison)
-      : ForwardingStageExecutor(std::move(device)), poison_(poison) {}
+  using Injure = std::function<void(DeviceInjury)>;
+
+  // injure: called for a poison that injures the device; what the device computes next meets the fault.
+  PoisonedStageExecutor(std::unique_ptr<StageExecutor> device, const Poison& poison, Injure injure = {})
+      : ForwardingStageExecutor(std::move(device)), poison_(poison), injure_(std::move(injure)) {}
 
   [[nodiscard]] TensorBlob forward(const MicrobatchWork& work) override;
   [[nodiscard]] BackwardResult forward_backward(const MicrobatchWork& work, WeightGradients when) override;
@@ -22,6 +26,7 @@ class PoisonedStageExecutor final : public ForwardingStageExecutor {
   void fail_at(const MicrobatchWork& work) const;
 
   Poison poison_;
+  Injure injure_;
 };
 
 }  // namespace shoal

@@ -8,6 +8,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 
 #include "model/parts/loss.h"
 #include "runtime/device/host_tensor.h"
@@ -20,6 +21,7 @@ namespace shoal {
 namespace {
 
 constexpr std::size_t kGradientsAtOnce = std::size_t{64} << 20U;  // bytes of those left for later
+constexpr std::int64_t kMoreThanAny = std::int64_t{1} << 50;  // bytes: no device has them
 
 std::uint64_t count_targets(const TensorBlob& targets) {
   CHECK(targets.dtype == DType::kInt32 && targets.bytes, "targets are int32, and come from the host");
@@ -81,6 +83,12 @@ LateEnding QueuedStageExecutor::ending() {
   if (!read_now_.empty()) held_.emplace_back(ending.mark, std::exchange(read_now_, {}));
   release_held();
   return ending;
+}
+
+void QueuedStageExecutor::injure(DeviceInjury how) {
+  const Computing computing(*queue_);
+  if (how != DeviceInjury::kOutOfMemory) return math_->injure(how);
+  static_cast<void>(at::empty({kMoreThanAny}, at::TensorOptions().device(queue_->device()).dtype(at::kByte)));
 }
 
 TensorBlob QueuedStageExecutor::forward(const MicrobatchWork& work) {

@@ -36,6 +36,7 @@ class QueuedStageExecutor final : public LateStageExecutor {
   ~QueuedStageExecutor() override;
 
   [[nodiscard]] LateEnding ending() override;
+  void injure(DeviceInjury how) override;
   [[nodiscard]] TensorBlob forward(const MicrobatchWork& work) override;
   [[nodiscard]] BackwardResult backward(MicrobatchId microbatch, const TensorBlob& output_gradient,
                                         WeightGradients when) override;

@@ -9,6 +9,7 @@
 #include "runtime/device/cuda/kernels/accumulate.h"
 #include "runtime/device/cuda/kernels/block_digest.h"
 #include "runtime/device/cuda/kernels/cross_entropy.h"
+#include "runtime/device/cuda/kernels/injury.h"
 #include "runtime/device/cuda/kernels/update.h"
 #include "runtime/device/cuda/math/flat_kernels.h"
 #include "runtime/device/cuda/math/fused_kernels.h"
@@ -18,6 +19,8 @@ namespace shoal {
 namespace {
 
 using gpu::Bf16;
+
+constexpr std::uint64_t kHangs = 60'000'000'000;  // ns
 
 at::Tensor scratch(std::int64_t count, at::ScalarType dtype, const at::Tensor& beside) {
   return at::empty({count}, beside.options().dtype(dtype));
@@ -116,6 +119,11 @@ class KernelMath final : public DeviceMath {
 
   [[nodiscard]] std::unique_ptr<FlatMath> of_flat(std::vector<FlatSpan> spans, at::Device device) const override {
     return std::make_unique<FlatKernels>(queue_, spans, device);
+  }
+
+  void injure(DeviceInjury how) const override {
+    if (how == DeviceInjury::kIllegalAddress) return check_launched(gpu::write_nowhere(stream()), "write_nowhere");
+    check_launched(gpu::spin(kHangs, stream()), "spin");
   }
 
   [[nodiscard]] const FusedMath* fused() const override { return &fused_; }

@@ -14,6 +14,7 @@
 #include "model/arithmetic/step_elements.h"
 #include "model/parts/fused_math.h"
 #include "model/parts/loss.h"
+#include "runtime/executor/device_injury.h"
 
 namespace shoal {
 
@@ -71,6 +72,9 @@ class DeviceMath {
 
   // All of these over every tensor of a flat array at once (flat_math.h); this outlives the result.
   [[nodiscard]] virtual std::unique_ptr<FlatMath> of_flat(std::vector<FlatSpan> spans, at::Device device) const = 0;
+
+  // A kernel that meets the fault or does not end; for tests of what follows. Not of a lack of memory.
+  virtual void injure(DeviceInjury how) const = 0;
 
   // Returns what the parts of the model get; none: torch's operators alone. Lives as long as this.
   [[nodiscard]] virtual const FusedMath* fused() const { return nullptr; }

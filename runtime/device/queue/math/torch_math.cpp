@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <span>
+#include <stdexcept>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/where.h>
@@ -76,6 +77,8 @@ class TorchMath final : public DeviceMath {
   [[nodiscard]] std::unique_ptr<FlatMath> of_flat(std::vector<FlatSpan> spans, at::Device /*device*/) const override {
     return one_after_another(*this, std::move(spans));
   }
+
+  void injure(DeviceInjury /*how*/) const override { throw std::logic_error("only kernels of ours injure a device"); }
 
   [[nodiscard]] LossAndGradient loss_and_gradient(const at::Tensor& logits_BTV,
                                                   const at::Tensor& targets_BT) const override {

@@ -52,6 +52,7 @@ class SlowDevice final : public LateStageExecutor {
     const auto number = static_cast<double>(marks.size());
     return {mark, [number] { return LateFigures{number, "tensor"}; }};
   }
+  void injure(DeviceInjury /*how*/) override {}
   std::vector<std::shared_ptr<Mark>> marks;
   bool fails_at_endings = false;
   bool fails_at_calls = false;

@@ -1,0 +1,17 @@
+// What a process tells the supervisor before it ends because its device is of no use any more (P-28b).
+//
+// The reason stands in the run's events as that of the stage whose work met the fault. Its microbatch is suspected
+// (P-20a), unless the device had no memory left: that is no evidence against it. Other stages of the process are not
+// guilty, so nothing of them is left behind. Pure but for the note.
+#pragma once
+
+#include <string>
+
+#include "messages/supervision.h"
+#include "runtime/trace/work_note.h"
+
+namespace shoal {
+
+[[nodiscard]] StageEnded end_by_device(const SpawnStage& order, const std::string& reason, WorkNote& note);
+
+}  // namespace shoal
