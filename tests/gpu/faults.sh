@@ -1,4 +1,4 @@
-# part_faults and part_runs of `run`, which sources this: what ends on the way, and the bits of the undisturbed run.
+# part_faults, part_injuries and part_runs of `run`, which sources this: what ends on the way, and the bits of the undisturbed run.
 #
 # Each run is small, exact, and as long as faults-single. Faults come at a step that metrics.jsonl tells, never after a
 # while. A row passes where the fault was seen (its event) and the weights at the end are those of faults-single.
@@ -67,7 +67,11 @@ part_faults() {
   disturb worker-killed process_lost kill_worker
   disturb actor-killed stage_ended kill_actor
   disturb spawner-killed resumed kill_spawner
+}
+
+part_injuries() {
   [ "$device" != cpu ] || return 0
+  fault_reference
   injured illegal-address address 'the device failed: CUDA error: an illegal memory access'
   injured out-of-memory memory 'no memory left'
   injured hang hang 'the device hangs'

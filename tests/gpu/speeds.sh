@@ -1,4 +1,4 @@
-# part_speeds and part_pytorch of `run`, which sources this: GPT-2 124M, and PyTorch beside it on the same card.
+# part_speeds, part_pytorch and part_pipelines of `run`, which sources this: GPT-2 124M, and PyTorch beside it on the same card.
 #
 # 12 layers, 12 heads, width 768, context 1024, GPT-2's vocabulary of 50257, drawn tokens in a shard of llm.c's format.
 # A step has `microbatches` of `rows` sequences. Both sides attend by cuDNN where nobody asks for repeating bits.
@@ -56,24 +56,27 @@ pytorch() {
   row "speed: $name" "${answer:-none}" "tokens/s, the same model, batch and card"
 }
 
-two_stages_at_once=(--set pipeline.stages=2 "${in_one_process[@]}")
+bf16=(--set model.precision=bf16)
 part_speeds() {
-  local bf16=(--set model.precision=bf16)
   speeds large "$large_rows" "$large_microbatches" --single "${bf16[@]}"
   speeds large-exact "$large_rows" "$large_microbatches" --single "${bf16[@]}" --set sync.reduction=exact
-  speeds large-two-stages "$large_rows" "$large_microbatches" "${bf16[@]}" "${two_stages_at_once[@]}"
-  speeds large-two-processes "$large_rows" "$large_microbatches" "${bf16[@]}" --set pipeline.stages=2 \
-    --set pipeline.replicas=1
   speeds small "$small_rows" "$small_microbatches" --single "${bf16[@]}"
   SHOAL_GRAPHS=1 speeds small-graphs "$small_rows" "$small_microbatches" --single "${bf16[@]}"
   speeds small-fp32 "$small_rows" "$small_microbatches" --single
-  speeds large-four-stages "$large_rows" "$large_microbatches" "${bf16[@]}" --set pipeline.stages=4 \
-    "${in_one_process[@]}"
 }
 
 part_pytorch() {
   pytorch compile bf16 "$large_rows" "$large_microbatches"
-  pytorch eager bf16 "$small_rows" "$small_microbatches"
   pytorch compile bf16 "$small_rows" "$small_microbatches"
+  pytorch eager bf16 "$small_rows" "$small_microbatches"
   pytorch eager fp32 "$small_rows" "$small_microbatches"
+}
+
+part_pipelines() {
+  speeds large-two-stages "$large_rows" "$large_microbatches" "${bf16[@]}" --set pipeline.stages=2 \
+    "${in_one_process[@]}"
+  speeds large-two-processes "$large_rows" "$large_microbatches" "${bf16[@]}" --set pipeline.stages=2 \
+    --set pipeline.replicas=1
+  speeds large-four-stages "$large_rows" "$large_microbatches" "${bf16[@]}" --set pipeline.stages=4 \
+    "${in_one_process[@]}"
 }
