@@ -1,6 +1,7 @@
 // A product per look at the clock, for as long as the probe lasts.
-#include "runtime/base/error.h"
 #include "runtime/device/speed_probe.h"
+
+#include "runtime/base/error.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>

@@ -71,13 +71,21 @@ at::Tensor DeviceState::part_of(const at::Tensor& flat, const FlatTensor& tensor
 
 void DeviceState::update(const DeviceSums& sums, const UpdateOrder& order) {
   is_host_behind_ = true;
-  if (optim_.kind == OptimizerKind::kAdamw) {
-    std::vector<AdamwCoefficients> coefficients;
-    for (std::size_t index = 0; index < layout_.tensors.size(); ++index) {
-      coefficients.push_back(adamw_coefficients(host_.next_adamw_rule(index, order)));
-    }
-    return flat_math_->apply_adamw(coefficients, {buffers_[0], buffers_[1], buffers_[2], sums.mean(), copies_});
+  switch (optim_.kind) {
+    case OptimizerKind::kAdamw: return update_by_adamw(sums, order);
+    case OptimizerKind::kSgd: return update_by_sgd(sums, order);
   }
+}
+
+void DeviceState::update_by_adamw(const DeviceSums& sums, const UpdateOrder& order) {
+  std::vector<AdamwCoefficients> coefficients;
+  for (std::size_t index = 0; index < layout_.tensors.size(); ++index) {
+    coefficients.push_back(adamw_coefficients(host_.next_adamw_rule(index, order)));
+  }
+  flat_math_->apply_adamw(coefficients, {buffers_[0], buffers_[1], buffers_[2], sums.mean(), copies_});
+}
+
+void DeviceState::update_by_sgd(const DeviceSums& sums, const UpdateOrder& order) {
   for (const FlatTensor& tensor : layout_.tensors) {
     const at::Tensor copy = copies_.defined() ? part_of(copies_, tensor) : at::Tensor();
     const double decay = tensor.spec.decays ? optim_.weight_decay : 0;

@@ -45,6 +45,9 @@ class DeviceState {
   [[nodiscard]] static at::Tensor part_of(const at::Tensor& flat, const FlatTensor& tensor);
   void write_copies();
 
+  void update_by_adamw(const DeviceSums& sums, const UpdateOrder& order);
+  void update_by_sgd(const DeviceSums& sums, const UpdateOrder& order);
+
   const FlatLayout& layout_;
   const DeviceMath& math_;
   std::unique_ptr<FlatMath> flat_math_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/check.h"
 #include "runtime/pipeline/schedule.h"
 
 namespace shoal {
@@ -111,12 +112,26 @@ CreditNeed credit_need(const Config& config, const std::vector<CutStage>& stages
   return out;
 }
 
+namespace {
+
+// Vectors that the optimiser keeps beside the weights.
+std::uint64_t averages_of(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::kAdamw: return 2;
+    case OptimizerKind::kSgd: return 0;
+  }
+  CHECK(false, "an optimiser that exists");
+  return 0;
+}
+
+}  // namespace
+
 MemoryNeed memory_need(const Config& config, const std::vector<CutStage>& stages, std::size_t stage,
                        std::size_t replicas) {
   const CutStage& cut = stages[stage];
   const std::uint64_t vector = cut.parameter_count * kFloat;
   const std::uint64_t copies = cut.state_bytes / std::max<std::uint64_t>(vector, 1);
-  const std::uint64_t averages = config.optim.kind == OptimizerKind::kAdamw ? 2 : 0;
+  const std::uint64_t averages = averages_of(config.optim.kind);
   const bool is_exact = config.sync.reduction == Reduction::kExact;
   MemoryNeed need;
   need.weights = vector;
