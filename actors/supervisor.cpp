@@ -348,7 +348,7 @@ void tick(Self self) {
 [[nodiscard]] StatusReport report(Self self) {
   const SupervisorCore& core = *self->state.core;
   StatusReport report;
-  report.summary = core.explain_waiting(now(self));
+  report.summary = core.explain_waiting(now(self)) + core.explain_last_end(now(self));
   report.run = run_text(self->state.settings.core.run);
   report.step = core.view().committed_steps();
   report.steps_target = core.steps_target();

@@ -177,6 +177,11 @@ void add_collective(StageSettings& settings, const std::string& device, const En
   settings.make_collective = std::move(wiring->make);
 }
 
+void tell_planned(const ExecutorConfig& wanted) {
+  const auto planned = planned_memory(wanted);
+  if (planned) log_info("node_agent", "stage ", wanted.stage, " is planned on ", wanted.device, " with ", *planned);
+}
+
 // P-25c. Memory and rates are of this worker alone: its keeper has dealt out the node's.
 MachineOffer offer_of(const WorkerNodeOptions& options) {
   MachineOffer offer;
@@ -234,6 +239,7 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
     stage_settings.board = process.board();
     stage_settings.note = note;
     const ExecutorConfig wanted{config, order.stage, config.pipeline.stages, options.device, Answering::kLater};
+    tell_planned(wanted);
     const EndProcess end_process = [router, order, note, from = welcome.process,
                                     exit = process.exit()](const std::string& reason) {
       caf::anon_send(router, Letter{from, to_supervisor(), end_by_device(order, reason, *note)});

@@ -45,6 +45,7 @@ speeds() {
   tokens=$(speed "speed-$name")
   row "speed: $name" "${tokens:-FAILED}" "tokens/s, ${rows}x$context, loss $(loss "speed-$name") (speed-$name.log)"
   [ -n "$tokens" ] || failed=1
+  memory_of "speed-$name"
 }
 
 # pytorch eager|compile PRECISION ROWS MICROBATCHES

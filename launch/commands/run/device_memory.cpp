@@ -1,6 +1,8 @@
 // The device is asked, so that what others use of it counts.
 #include "launch/commands/run/device_memory.h"
 
+#include <algorithm>
+
 #include "launch/commands/plan/model_cut.h"
 #include "runtime/base/compose.h"
 #include "runtime/device/plugin/load_plugin.h"
@@ -10,19 +12,39 @@
 
 namespace shoal {
 
-Status check_device_memory(const ExecutorConfig& wanted) {
+namespace {
+
+// A stage on a GPU as planning sees it.
+struct Planned {
+  std::uint32_t gpu = 0;
+  DeviceNeed need;
+  MemoryNeed of_replica;
+};
+
+// Nothing: its device is no GPU.
+Result<std::optional<Planned>> plan_of(const ExecutorConfig& wanted) {
   const auto device = parse_device(wanted.device);
   if (!device) return device.failure();
-  if (device->kind != DeviceKind::kCuda || device_plugin() == nullptr) return Done{};
-  const auto memory = device_plugin()->memory(device->index);
-  if (!memory) return memory.failure();
+  if (device->kind != DeviceKind::kCuda || device_plugin() == nullptr) return std::optional<Planned>();
   Config config = wanted.config;
   config.pipeline.stages = wanted.stages;
   const auto cut = cut_of(config);
   if (!cut) return cut.failure();
   const auto replicas = static_cast<std::size_t>(config.pipeline.replicas);
-  const auto need = device_need(config, *cut, wanted.stage.value, replicas);
-  const auto lack = lack_on_device(need, memory->free_bytes);
+  const std::size_t stage = wanted.stage.value;
+  return std::optional(Planned{static_cast<std::uint32_t>(device->index), device_need(config, *cut, stage, replicas),
+                               memory_need(config, *cut, stage, replicas)});
+}
+
+}  // namespace
+
+Status check_device_memory(const ExecutorConfig& wanted) {
+  const auto planned = plan_of(wanted);
+  if (!planned) return planned.failure();
+  if (!*planned) return Done{};
+  const auto memory = device_plugin()->memory(static_cast<int>((*planned)->gpu));
+  if (!memory) return memory.failure();
+  const auto lack = lack_on_device((*planned)->need, memory->free_bytes);
   if (!lack) return Done{};
   return fail(Error::kUsage, compose("device ", wanted.device, ": stage ", wanted.stage, " ", *lack));
 }
@@ -32,6 +54,24 @@ std::optional<std::uint64_t> free_device_memory(const std::string& device) {
   if (!name || name->kind != DeviceKind::kCuda || device_plugin() == nullptr) return std::nullopt;
   const auto memory = device_plugin()->memory(name->index);
   return memory ? std::optional(memory->free_bytes) : std::nullopt;
+}
+
+std::optional<std::string> planned_memory(const ExecutorConfig& wanted) {
+  const auto planned = plan_of(wanted);
+  if (!planned || !*planned) return std::nullopt;
+  return parts_of_need((*planned)->need, (*planned)->of_replica);
+}
+
+std::optional<std::string> used_memory(const ExecutorConfig& wanted) {
+  const auto planned = plan_of(wanted);
+  if (!planned || !*planned) return std::nullopt;
+  const int gpu = static_cast<int>((*planned)->gpu);
+  const auto memory = device_plugin()->memory(gpu);
+  if (!memory) return std::nullopt;
+  const DevicePeaks peaks = device_plugin()->peaks(gpu);
+  const std::uint64_t used = memory->total_bytes - memory->free_bytes;
+  return use_text({peaks.tensor_bytes, peaks.reserved_bytes, used - std::min(used, peaks.reserved_now)},
+                  (*planned)->need);
 }
 
 Result<int> run_on_device(const std::string& device, const std::function<Result<int>()>& command) {

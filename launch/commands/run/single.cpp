@@ -57,6 +57,7 @@ struct Parts {
   bool is_wanted = false;   // a person's branch begins with it
   std::string corpus_sha256;
   std::optional<Poison> poison;  // left out
+  ExecutorConfig device;
 };
 
 Status load(const Checkpoint& checkpoint, Parts& parts) {
@@ -102,6 +103,7 @@ Result<Parts> open_parts(const RunDirectory& directory, const SingleOptions& opt
   parts.tokenizer = *tokenizer;
   const ExecutorConfig wanted{parts.config, StageId{0}, 1, options.device};
   if (auto fits = check_device_memory(wanted); !fits) return fits.failure();
+  parts.device = wanted;
   auto executor = make_stage_executor(wanted);
   if (!executor) return executor.failure();
   parts.executor = std::move(*executor);
@@ -170,6 +172,7 @@ class SingleRun {
     auto saved = save();
     if (!saved) return saved.failure();
     if (!status && !evaluate_and_record(EvaluationExtent::kLast)) status = stop_status();
+    tell_memory();
     FinalRecord record;
     record.event = status ? "stopped" : "finished";
     record.steps = trainer_.progress().steps;
@@ -177,6 +180,13 @@ class SingleRun {
     record.weights_sha256 = *saved;
     recorder_.write_last(record);
     return status.value_or(0);
+  }
+
+  void tell_memory() {
+    if (const auto planned = planned_memory(parts_.device))
+      say("memory planned for ", parts_.device.device, ": ", *planned);
+    const auto used = used_memory(parts_.device);
+    if (used) recorder_.write(RunEvent{"memory", parts_.device.device, *used, trainer_.progress().steps});
   }
 
   [[nodiscard]] Status train_step() {

@@ -201,4 +201,19 @@ Answers OperatorDuty::on(const TickCame& /*tick*/, Instant now) {
   return answers;
 }
 
+// One that its successor tells of again, or that was removed before, is told of once.
+Answers OperatorDuty::on(const StageEnded& ended, Instant now) {
+  const View& view = truth_.view();
+  const bool serves =
+      view.contains(ended.replica) && truth_.roster.processes.is_alive(view.members().process_of(ended.replica));
+  const bool is_told = last_end_ && last_end_->told.replica == ended.replica;
+  if (serves && !is_told) last_end_ = LastEnd{ended, now};
+  return {};
+}
+
+std::string OperatorDuty::explain_last_end(Instant now) const {
+  if (!last_end_) return {};
+  return compose("; stage/", last_end_->told.stage, " ended: ", last_end_->told.reason) + since(last_end_->at, now);
+}
+
 }  // namespace shoal

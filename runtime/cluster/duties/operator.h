@@ -4,6 +4,7 @@
 // Errors are answers: an unknown name, a run that is over.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,11 @@ class OperatorDuty {
   // own: what the board of this process says. Sorted: the spawner's first, then by node.
   [[nodiscard]] std::vector<ActorLine> actors(const std::vector<ActorHealth>& own) const;
 
+  // "; stage/1 ended: device cuda:0: it hangs, since 12 s"; empty: no replica that served has.
+  [[nodiscard]] std::string explain_last_end(Instant now) const;
+
   [[nodiscard]] Answers on(const TickCame& tick, Instant now);
+  [[nodiscard]] Answers on(const StageEnded& ended, Instant now);
 
  private:
   [[nodiscard]] RunActors who_is_there() const;
@@ -45,6 +50,11 @@ class OperatorDuty {
   ReservedNumbers& numbers_;
   ToldToEnd told_to_end_;
   WaitingNotice notice_;
+  struct LastEnd {
+    StageEnded told;
+    Instant at;
+  };
+  std::optional<LastEnd> last_end_;
 };
 
 }  // namespace shoal

@@ -13,12 +13,6 @@ namespace shoal {
 
 namespace {
 
-[[nodiscard]] std::string since(Instant then, Instant now) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - then).count();
-  if (seconds < 1) return {};
-  return seconds < 120 ? compose(kSince, seconds, " s") : compose(kSince, seconds / 60, " min");
-}
-
 // "waiting for 1 node for stage 0 and 2 nodes for stage 1", of so many by stage; empty: for nobody.
 std::string waiting_for(const std::map<std::size_t, int>& lacking) {
   std::string text;
@@ -135,6 +129,12 @@ std::string explain_training(const Truth& truth, Instant now) {
 }
 
 }  // namespace
+
+std::string since(Instant then, Instant now) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - then).count();
+  if (seconds < 1) return {};
+  return seconds < 120 ? compose(kSince, seconds, " s") : compose(kSince, seconds / 60, " min");
+}
 
 std::string explain_waiting(const Truth& truth, Instant now) {
   const EndRun& end = truth.dismissal.end();

@@ -15,4 +15,7 @@ inline constexpr std::string_view kSince = ", since ";
 
 [[nodiscard]] std::string explain_waiting(const Truth& truth, Instant now);
 
+// ", since 12 s".
+[[nodiscard]] std::string since(Instant then, Instant now);
+
 }  // namespace shoal

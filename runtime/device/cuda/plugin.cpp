@@ -5,6 +5,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/util/Exception.h>
@@ -57,6 +58,14 @@ Result<DeviceMemory> memory(int device) {
   }
 }
 
+DevicePeaks peaks(int device) {
+  constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
+  return {static_cast<std::uint64_t>(stats.allocated_bytes.at(kAll).peak),
+          static_cast<std::uint64_t>(stats.reserved_bytes.at(kAll).peak),
+          static_cast<std::uint64_t>(stats.reserved_bytes.at(kAll).current)};
+}
+
 Status check_bf16(int device) {
   const cudaDeviceProp& properties = *at::cuda::getDeviceProperties(static_cast<c10::DeviceIndex>(device));
   return check_bf16_units(properties.name, properties.major * 10 + properties.minor);
@@ -77,5 +86,6 @@ extern "C" {
 __attribute__((visibility("default"))) extern const shoal::DevicePlugin shoal_device_plugin;
 const shoal::DevicePlugin shoal_device_plugin = {shoal::kDevicePluginAbi, shoal::build_identity(), shoal::prepare,
                                                  shoal::fingerprint,      shoal::memory,           shoal::check_bf16,
-                                                 shoal::make_kernel_math, shoal::record_graph,     shoal::identity};
+                                                 shoal::make_kernel_math, shoal::record_graph,     shoal::identity,
+                                                 shoal::peaks};
 }

@@ -24,7 +24,7 @@ class DeviceGraph;  // runtime/device/queue/device_queue.h
 class DeviceMath;   // runtime/device/queue/math/device_math.h
 class DeviceQueue;  // runtime/device/queue/device_queue.h
 
-inline constexpr std::uint32_t kDevicePluginAbi = 4;
+inline constexpr std::uint32_t kDevicePluginAbi = 6;
 
 // Names the only symbol that the module exports.
 inline constexpr const char* kDevicePluginSymbol = "shoal_device_plugin";
@@ -35,6 +35,13 @@ inline constexpr const char* kDevicePluginFile = "shoal-cuda.so";
 struct DeviceMemory {
   std::uint64_t free_bytes = 0;
   std::uint64_t total_bytes = 0;
+};
+
+// Of this process since it began, by torch's allocator.
+struct DevicePeaks {
+  std::uint64_t tensor_bytes = 0;
+  std::uint64_t reserved_bytes = 0;  // taken from the device, with what lies free between tensors
+  std::uint64_t reserved_now = 0;
 };
 
 struct DevicePlugin {
@@ -54,6 +61,7 @@ struct DevicePlugin {
   std::unique_ptr<DeviceGraph> (*record)(const std::function<std::vector<at::Tensor>()>& work) = nullptr;
   // Returns the device's name in the world: of two processes that compute on one device, both have it. Errors: kUsage.
   Result<std::string> (*identity)(int device) = nullptr;
+  DevicePeaks (*peaks)(int device) = nullptr;
 };
 
 // Digest of the headers whose types cross the border, the compiler and its flags.

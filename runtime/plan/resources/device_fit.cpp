@@ -5,7 +5,6 @@
 #include <iomanip>
 
 #include "runtime/base/compose.h"
-#include "runtime/plan/resources/memory_need.h"
 
 namespace shoal {
 namespace {
@@ -14,9 +13,10 @@ constexpr std::uint64_t kFloat = sizeof(float);
 constexpr std::uint64_t kContextBytes = 600'000'000;  // of the driver and of the libraries' workspaces, by their pages
 constexpr std::uint64_t kAllocatorDivisor = 10;
 
-[[nodiscard]] std::string gibibytes(std::uint64_t bytes) {
-  return compose(std::fixed, std::setprecision(1), static_cast<double>(bytes) / (1024.0 * 1024 * 1024));
+[[nodiscard]] std::string gibibytes(std::uint64_t bytes, int digits = 1) {
+  return compose(std::fixed, std::setprecision(digits), static_cast<double>(bytes) / (1024.0 * 1024 * 1024));
 }
+[[nodiscard]] std::string exactly(std::uint64_t bytes) { return gibibytes(bytes, 3); }
 
 [[nodiscard]] std::uint64_t bytes_in_flight(const Config& config, const CutStage& stage) {
   const auto width = static_cast<std::uint64_t>(config.model.width);
@@ -55,6 +55,21 @@ std::optional<std::string> lack_on_device(const DeviceNeed& need, std::uint64_t 
                                    gibibytes(free_bytes), " free; ");
   if (fitting > 0) return compose(says, fitting, " would fit: set pipeline.credits, or pipeline.recompute=true");
   return compose(says, "not even one would fit: take more stages, or a smaller batch.microbatch");
+}
+
+std::string parts_of_need(const DeviceNeed& need, const MemoryNeed& of_replica) {
+  return compose(exactly(bytes_at(need, need.held)), " GiB: weights ", exactly(of_replica.weights), ", averages ",
+                 exactly(of_replica.optimizer), ", sums ", exactly(of_replica.accumulators), ", mean ",
+                 exactly(of_replica.mean), ", context ", exactly(kContextBytes), ", in all ", exactly(need.kept),
+                 " kept; while it computes ", exactly(need.computing), " (gradients ", exactly(of_replica.gradients),
+                 ", letters ", exactly(of_replica.letters), ") and ", need.held, " x ", exactly(need.per_microbatch),
+                 " in flight, or ", exactly(need.reducing), " while it reduces; and a tenth of these");
+}
+
+std::string use_text(const DeviceUse& use, const DeviceNeed& need) {
+  return compose("at most ", exactly(use.reserved), " GiB used (", exactly(use.tensors), " by tensors), ",
+                 exactly(bytes_at(need, need.held) - std::min(need.kept, kContextBytes)), " planned; ",
+                 exactly(use.beside), " beside it, ", exactly(kContextBytes), " planned");
 }
 
 }  // namespace shoal

@@ -12,6 +12,7 @@
 
 #include "runtime/base/config.h"
 #include "runtime/plan/resources/cut_stage.h"
+#include "runtime/plan/resources/memory_need.h"
 
 namespace shoal {
 
@@ -32,5 +33,18 @@ struct DeviceNeed {
 
 // None where it fits. Else e.g. "needs 31.2 GiB at 12 microbatches in flight, the device has 22.0 free; 7 would fit".
 [[nodiscard]] std::optional<std::string> lack_on_device(const DeviceNeed& need, std::uint64_t free_bytes);
+
+// What the need is made of: "3.20 GiB: weights 0.46, averages 0.93, ...".
+[[nodiscard]] std::string parts_of_need(const DeviceNeed& need, const MemoryNeed& of_replica);
+
+// What a process took of its device at most, beside what was planned. Bytes; the context is the driver's and the
+// libraries', and counts apart, for others on the device have theirs.
+struct DeviceUse {
+  std::uint64_t tensors = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t beside = 0;  // in use on the device now, and not reserved by this process
+};
+// "at most 2.50 GiB used (2.40 by tensors), 2.60 planned; 0.55 beside it, 0.56 planned".
+[[nodiscard]] std::string use_text(const DeviceUse& use, const DeviceNeed& need);
 
 }  // namespace shoal

@@ -138,5 +138,15 @@ TEST_F(OperatorDutyTest, TellsThePersonWhyNothingIsTrained) {
   EXPECT_EQ(asked<TellPerson>(duty.on(TickCame{}, now)).size(), 1U);
 }
 
+TEST_F(OperatorDutyTest, SaysWhyAReplicaEndedLast) {
+  EXPECT_EQ(duty.explain_last_end(now), "");
+  EXPECT_TRUE(duty.on(StageEnded{StageId{1}, replica(1, 0), "the device hangs"}, now).all().empty());
+  now += std::chrono::seconds(12);
+  EXPECT_EQ(duty.explain_last_end(now), "; stage/1 ended: the device hangs, since 12 s");
+  static_cast<void>(duty.on(StageEnded{StageId{1}, replica(1, 0), "its process crashed"}, now));
+  static_cast<void>(duty.on(StageEnded{StageId{0}, Incarnation{999}, "it never served"}, now));
+  EXPECT_EQ(duty.explain_last_end(now), "; stage/1 ended: the device hangs, since 12 s");
+}
+
 }  // namespace
 }  // namespace shoal

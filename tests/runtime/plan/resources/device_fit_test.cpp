@@ -10,6 +10,7 @@
 namespace shoal {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr std::uint64_t kGibibyte = std::uint64_t{1} << 30U;
@@ -44,6 +45,19 @@ TEST(DeviceFit, ReducingTakesThePlaceOfComputing) {
   need.reducing = 1000;
   EXPECT_EQ(bytes_at(need, 2), 1100U);
   EXPECT_EQ(bytes_at(need, 20), 2200U);
+}
+
+TEST(DeviceFit, SaysWhatWasUsedBesideWhatWasPlanned) {
+  DeviceNeed need = need_of(2 * kGibibyte + 600'000'000, kGibibyte, 2);  // 2 + 2 + 0.2 of slack
+  const DeviceUse use{.tensors = 3 * kGibibyte, .reserved = 4 * kGibibyte, .beside = kGibibyte / 2};
+  EXPECT_EQ(use_text(use, need),
+            "at most 4.000 GiB used (3.000 by tensors), 4.200 planned; 0.500 beside it, 0.559 planned");
+  need.reducing = 3 * kGibibyte;
+  MemoryNeed parts;
+  parts.weights = kGibibyte;
+  EXPECT_THAT(parts_of_need(need, parts), AllOf(HasSubstr("5.859 GiB: weights 1.000, averages 0.000,"),
+                                                HasSubstr("context 0.559, in all 2.559 kept"),
+                                                HasSubstr("2 x 1.000 in flight, or 3.000 while it reduces")));
 }
 
 // GPT-2 small: what each item of a device is made of, from the configuration.
