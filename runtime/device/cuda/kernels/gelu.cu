@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kRowsPerThread = 8;  // of the forward
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) forward_kernel(GeluShape shape, GeluForward<T> at) {
+__global__ void __launch_bounds__(kThreads, 6) forward_kernel(GeluShape shape, GeluForward<T> at) {
   constexpr unsigned kCount = Pack<T>::kCount;
   const std::size_t column = (static_cast<std::size_t>(blockIdx.x) * kWarp + threadIdx.x) * kCount;
   const std::size_t step = static_cast<std::size_t>(gridDim.y) * kTall;
@@ -32,13 +32,16 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(GeluShape shape, Gelu
       has_nan |= y[i] != y[i];
     }
     Pack<T> pack = pack_of_numbers<T>(y);
-    for (unsigned i = 0; has_nan && i < kCount; ++i) pack.at[i] = from_float<T>(gelu_of(to_float(x.at[i]) + bias[i]));
-    store_pack(at.y_NF + row * shape.width + column, pack);
+    const std::size_t begin = row * shape.width + column;
+    for (unsigned i = 0; has_nan && i < kCount; ++i) {  // loaded again: registers are scarce
+      pack.at[i] = from_float<T>(gelu_of(to_float(at.x_NF[begin + i]) + bias[i]));
+    }
+    store_pack(at.y_NF + begin, pack);
   }
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) backward_kernel(GeluShape shape, GeluBackward<T> at) {
+__global__ void __launch_bounds__(kThreads, 4) backward_kernel(GeluShape shape, GeluBackward<T> at) {
   constexpr unsigned kCount = Pack<T>::kCount;
   const ColumnPart part = column_part<kCount>(shape.rows);
   float sums[kCount] = {};
@@ -62,8 +65,8 @@ __global__ void __launch_bounds__(kThreads) backward_kernel(GeluShape shape, Gel
         has_nan |= dx[i] != dx[i];
       }
       Pack<T> pack = pack_of_numbers<T>(dx);
-      for (unsigned i = 0; has_nan && i < kCount; ++i) {
-        dx[i] = to_float(dy.at[i]) * gelu_slope_of(to_float(x.at[i]) + bias[i]);
+      for (unsigned i = 0; has_nan && i < kCount; ++i) {  // loaded again: registers are scarce
+        dx[i] = to_float(at.dy_NF[begin + i]) * gelu_slope_of(to_float(at.x_NF[begin + i]) + bias[i]);
         pack.at[i] = from_float<T>(dx[i]);
       }
       for (unsigned i = 0; i < kCount; ++i) sums[i] += dx[i];
