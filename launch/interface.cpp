@@ -208,6 +208,7 @@ CommandSpec kill() {
       "Names: stage/1/0, router/node2, node_agent/node2, tracer/node2, data_loader, sync_group/0, metrics,\n"
       "control, storage, supervisor (ends the spawner process), node2 (its processes, one per device), node2:1 (the\n"
       "process of its second device alone; that of the first one is node_agent/node2).\n"
+      "A process that is frozen for longer than swarm.dead_after_ms is killed and started again by its keeper.\n"
       "While NAME or the spawner is being started again, a command on the spawner's machine waits up to 10 s for it.\n"
       "Exit status: 0 done, 2 nothing had that name since the spawner began, 4 it does not come back, the spawner is\n"
       "not reached, or its run is over."};

@@ -21,6 +21,7 @@ using std::chrono::milliseconds;
 constexpr Duration kPollInterval = milliseconds(20);
 constexpr Duration kIdleInterval = std::chrono::seconds(1);
 constexpr ExitStatus kAskedToEnd{ExitStatus::Kind::kSignal, SIGTERM};
+constexpr ExitStatus kKilled{ExitStatus::Kind::kSignal, SIGKILL};
 
 Instant now_is() { return SteadyClock().now(); }
 
@@ -82,8 +83,22 @@ Result<pid_t> Keeper::start(const ChildProgram& program, LifeLine& life) {
 }
 
 // Tells this keeper's own keeper what the wards did: its life is judged by that.
-void Keeper::listen() {
-  for (auto& kept : kept_) tell_keeper(kept.life.reached());
+void Keeper::listen(Instant now) {
+  for (auto& kept : kept_) {
+    kept.watch.look(kept.life.hear(), now);
+    tell_keeper(kept.life.reached());
+  }
+}
+
+// One that is to end has the grace for it, however silent it is.
+void Keeper::kill_the_silent() {
+  for (auto& kept : kept_) {
+    const auto silent = kept.watch.silent_too_long();
+    if (!silent || kept.pid == 0 || kept.silence || !goes_on(kept)) continue;
+    kept.silence = compose("no sign of life for ", seconds_text(*silent), ", and therefore killed");
+    say(kept.ward.name, " shows no sign of life for ", seconds_text(*silent), ", as if it were frozen; killing it");
+    signal_child(kept.pid, SIGKILL);
+  }
 }
 
 Result<int> Keeper::run() {
@@ -91,8 +106,9 @@ Result<int> Keeper::run() {
     const int signal = wait_for_signal();
     if (signal > 0 && signal != SIGCHLD) take_signal(signal);
     if (killed_with_) return *killed_with_;
-    listen();
+    listen(now_is());
     reap();
+    kill_the_silent();
     if (auto status = ask(); !status) {
       kill_everything();
       return status.failure();
@@ -153,16 +169,21 @@ void Keeper::reap() {
   }
 }
 
+// True when it is to run, and starts again if it ends.
+bool Keeper::goes_on(const Kept& kept) const {
+  const bool is_cut_short = kept.ward.role == WardRole::kLeader && !kept.ward.stop_option.empty();
+  return phase_ == Phase::kRunning ||
+         (phase_ == Phase::kStopping && (kept.ward.role == WardRole::kFollower || is_cut_short));
+}
+
 void Keeper::ended(Kept& kept, const ExitStatus& status) {
   kept.pid = 0;
   std::error_code ignored;
-  const auto excuse = kept.ward.excuse ? kept.ward.excuse(status, is_crash(status)) : std::nullopt;
+  auto excuse = kept.ward.excuse ? kept.ward.excuse(status, is_crash(status)) : std::nullopt;
+  if (!excuse && status == kKilled) excuse = kept.silence;
   const bool is_own_crash = is_crash(status) && !excuse;
   if (!kept.ward.crash_note.empty() && !is_own_crash) std::filesystem::remove(kept.ward.crash_note, ignored);
-  const bool is_cut_short = kept.ward.role == WardRole::kLeader && !kept.ward.stop_option.empty();
-  const bool goes_on = phase_ == Phase::kRunning ||
-                       (phase_ == Phase::kStopping && (kept.ward.role == WardRole::kFollower || is_cut_short));
-  if (!goes_on) {
+  if (!goes_on(kept)) {
     const bool expected = status.kind == ExitStatus::Kind::kCode || kept.ward.role == WardRole::kFollower || kill_at_;
     if (!expected) say(kept.ward.name, ": ", describe(status), " while stopping");
     // One that had not begun to listen for signals ends by the very one that asks it to end.
@@ -227,6 +248,8 @@ void Keeper::restart_due(Instant now) {
   for (auto& kept : kept_) {
     if (!kept.restart_at || *kept.restart_at > now) continue;
     kept.restart_at.reset();
+    kept.watch = LifeWatch();
+    kept.silence.reset();
     const auto started = start(next_start(kept), kept.life);
     if (started) {
       kept.pid = *started;

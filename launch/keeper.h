@@ -10,7 +10,8 @@
 //   a second signal in any state: SIGKILL to everything; the code is 130 after SIGINT and 143 otherwise
 //
 // Signals are those of stop_signals.h; SIGHUP is never the second, nor is what comes together with the first. Wards die
-// with the keeper (child_process.h).
+// with the keeper (child_process.h). A ward that shows signs of life (life_line.h) and then none for longer than it
+// allowed is killed, and comes back as after any end: a frozen process does not end by itself.
 #pragma once
 
 #include <signal.h>
@@ -26,6 +27,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "runtime/base/restart_policy.h"
+#include "runtime/base/time/life_watch.h"
 
 namespace shoal {
 
@@ -88,15 +90,19 @@ class Keeper {
     pid_t pid = 0;                      // 0: not running
     std::optional<Instant> restart_at;  // set: will run again
     std::optional<int> final_code;      // set: will not
-    LifeLine life;                      // the newest start's
+    LifeLine life;                      // the newest start's, as the next two
+    LifeWatch watch = {};
+    std::optional<std::string> silence = {};  // killed for it
   };
   enum class Phase { kRunning, kStopping, kEnding };
 
   void take_signal(int signal);
   void stop_politely(int signal);
   [[nodiscard]] static Result<pid_t> start(const ChildProgram& program, LifeLine& life);
-  void listen();
+  void listen(Instant now);
+  void kill_the_silent();
   void reap();
+  [[nodiscard]] bool goes_on(const Kept& kept) const;
   void ended(Kept& kept, const ExitStatus& status);
   [[nodiscard]] static RestartDecision decide(Kept& kept, const ExitStatus& status,
                                               const std::optional<std::string>& excuse);

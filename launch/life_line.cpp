@@ -6,25 +6,59 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <string_view>
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/time/life_watch.h"
 
 namespace shoal {
 namespace {
 
+constexpr Duration kBetweenSigns = std::chrono::milliseconds(500);
+constexpr std::size_t kLongestSign = 32;
+
 std::atomic<int> to_keeper = -1;  // -1: nobody keeps this process
 std::atomic<LifeReached> told = LifeReached::kNothing;
+
+// What this process shows of itself, whichever of its threads does.
+struct Shown {
+  std::mutex mutex;
+  Duration allowed = LifeWatch::kAnySilence;
+  Instant at{};
+  bool is_ending = false;
+} shown;
+
+// With shown.mutex held, so that a later sign is not overtaken by an earlier one.
+void send_sign() {
+  using std::chrono::milliseconds;
+  const LifeReached reached = told;
+  const char letter = reached == LifeReached::kWork ? 'w' : reached == LifeReached::kUp ? 'u' : 'n';
+  const std::string sign = compose(letter, std::chrono::duration_cast<milliseconds>(shown.allowed).count());
+  (void)::send(to_keeper, sign.data(), sign.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+// Returns nothing for what is no sign.
+std::optional<Duration> silence_allowed(std::string_view sign) {
+  std::int64_t ms = 0;
+  const char* const end = sign.data() + sign.size();
+  const auto read = std::from_chars(sign.data() + 1, end, ms);
+  if (read.ec != std::errc() || read.ptr != end || ms < 0) return std::nullopt;
+  return std::chrono::milliseconds(ms);
+}
 
 }  // namespace
 
 Result<LifeLine> LifeLine::make() {
   int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
     return fail(Error::kIo, compose("cannot make a pair of sockets: ", std::strerror(errno)));
   }
   LifeLine line;
@@ -53,13 +87,19 @@ void LifeLine::close_far_end() {
   far_ = -1;
 }
 
-LifeReached LifeLine::reached() {
-  char news = 0;
-  while (near_ >= 0 && ::recv(near_, &news, 1, 0) == 1) {
-    if (news == 'w') reached_ = LifeReached::kWork;
-    if (news == 'u' && reached_ == LifeReached::kNothing) reached_ = LifeReached::kUp;
+std::optional<Duration> LifeLine::hear() {
+  std::optional<Duration> newest;
+  std::array<char, kLongestSign> sign;
+  while (near_ >= 0) {
+    const ssize_t size = ::recv(near_, sign.data(), sign.size(), 0);
+    if (size <= 0) break;
+    const auto allowed = silence_allowed({sign.data(), static_cast<std::size_t>(size)});
+    if (!allowed) continue;
+    newest = allowed;
+    if (sign[0] == 'w') reached_ = LifeReached::kWork;
+    if (sign[0] == 'u' && reached_ == LifeReached::kNothing) reached_ = LifeReached::kUp;
   }
-  return reached_;
+  return newest;
 }
 
 void take_life_line() {
@@ -74,11 +114,27 @@ void take_life_line() {
 }
 
 void tell_keeper(LifeReached reached) {
-  if (told.load(std::memory_order_relaxed) >= reached) return;
-  const int end = to_keeper;
-  if (end < 0 || told.exchange(reached) >= reached) return;
-  const char news = reached == LifeReached::kWork ? 'w' : 'u';
-  (void)::send(end, &news, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (told.load(std::memory_order_relaxed) >= reached || to_keeper < 0) return;
+  const std::lock_guard guard(shown.mutex);
+  if (told.exchange(reached) < reached) send_sign();
+}
+
+void show_life(Duration allowed) {
+  if (to_keeper < 0) return;
+  const std::lock_guard guard(shown.mutex);
+  const Instant now = SteadyClock().now();
+  if (shown.is_ending || (shown.at != Instant{} && now - shown.at < kBetweenSigns)) return;
+  shown.at = now;
+  shown.allowed = allowed;
+  send_sign();
+}
+
+void show_end() {
+  if (to_keeper < 0) return;
+  const std::lock_guard guard(shown.mutex);
+  shown.is_ending = true;
+  shown.allowed = LifeWatch::kAnySilence;
+  send_sign();
 }
 
 }  // namespace shoal

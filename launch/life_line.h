@@ -1,12 +1,18 @@
-// A kept process tells its keeper two things of its life: that its start is over, and that the run is further by it.
+// A kept process tells its keeper of its life: that its start is over, that the run is further by it, that it lives.
 //
 //   keeper: LifeLine::make(), its far end ──inherited──▶ child: take_life_line(), then tell_keeper() when it has news
-//           reached(), also of a child that has ended ◀──one byte for each──┘
+//           hear(), also of a child that has ended ◀──a sign for each, and twice a second── show_life()
 //
-// The bytes outlive the child: a keeper learns of a process that was killed whether its life was of use, which is what
-// RestartPolicy asks. A process without a keeper writes nothing.
+//   sign: what it has reached ('n' nothing, 'u' up, 'w' work), then the silence that may follow, in ms: "u10000"
+//
+// Signs outlive the child: a keeper learns of a process that was killed whether its life was of use, which is what
+// RestartPolicy asks. One that is lost, because the keeper did not read, is made good by the next. A process that stops
+// showing signs is judged by LifeWatch. A process without a keeper writes nothing.
 #pragma once
 
+#include <optional>
+
+#include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "runtime/base/restart_policy.h"
 
@@ -26,8 +32,10 @@ class LifeLine {
   [[nodiscard]] int far_end() const { return far_; }
   // Once the child has it: the line then ends with the child.
   void close_far_end();
-  // The most that was told up to now.
-  [[nodiscard]] LifeReached reached();
+  // Reads what has come. Returns the silence that the newest sign allows; nothing: no sign since the last call.
+  std::optional<Duration> hear();
+  // The most that was told up to the last hear().
+  [[nodiscard]] LifeReached reached() const { return reached_; }
 
  private:
   int near_ = -1;
@@ -41,7 +49,13 @@ inline constexpr const char* kLifeLineName = "SHOAL_KEEPER";
 // Takes the end that the keeper left, so that no child of ours inherits it. Call it first, with one thread.
 void take_life_line();
 
-// Each is told once; any thread.
+// Each is told at once, and once; any thread.
 void tell_keeper(LifeReached reached);
+
+// Shows that this process lives, and for how long it may be silent from here on; not more often than twice a second.
+// Any thread. The keeper kills a process that is silent for longer.
+void show_life(Duration allowed);
+// From here on the keeper expects no sign: this process ends within a time of its own.
+void show_end();
 
 }  // namespace shoal

@@ -100,6 +100,12 @@ void went_down(Self self, const caf::down_msg& down) {
   });
 }
 
+void tick(Self self) {
+  const auto& ticked = self->state.config.ticked;
+  if (ticked) ticked();
+  self->state.core->tick(self->mailbox().size(), now(self));
+}
+
 void adopt(Self self, RouterConfig config) {
   auto& state = self->state;
   config.has_certificates = config.certified != nullptr;
@@ -137,7 +143,7 @@ RouterActor::behavior_type router(Self self, RouterConfig config) {
       [self](const TensorCopied& copy) { self->state.core->tensor_copied(copy.tensor, copy.bytes); },
       [self](const Identify& known) { self->state.core->identify(known.process, known.run, known.term, now(self)); },
       [](const Ping&) {},
-      [self](const Tick&) { self->state.core->tick(self->mailbox().size(), now(self)); },
+      [self](const Tick&) { tick(self); },
   };
 }
 

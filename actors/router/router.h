@@ -28,6 +28,8 @@ struct RouterConfig : RouterSettings {
   std::function<std::chrono::milliseconds(const caf::node_id&)> unanswered;
   // Returns its certificate's name, for the note of whose bytes are read (peer_note.h); empty: no note is kept.
   std::function<std::shared_ptr<const std::string>(const caf::node_id&)> certificate_of;
+  // Called at every tick: this process lives, and its letters are carried. Empty: nobody asks.
+  std::function<void()> ticked;
 };
 
 struct RouterState {

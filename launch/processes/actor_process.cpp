@@ -13,6 +13,7 @@
 #include "actors/certificate_renewal.h"
 #include "actors/tracer.h"
 #include "launch/end_limit.h"
+#include "launch/life_line.h"
 #include "launch/stop_signals.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
@@ -184,6 +185,7 @@ int ActorProcess::run(const std::function<void(int)>& on_signal) {
     on_signal(signal);
     stopping_since = std::chrono::steady_clock::now();
   }
+  show_end();
   const auto [status, reason] = *exit_->result();
   log_info(settings_.name, "ends with status ", status, ": ", reason);
   if (exit_->is_at_once()) end_at_once(status);

@@ -3,6 +3,8 @@
 
 #include <random>
 
+#include "launch/life_line.h"
+
 namespace shoal {
 
 RouterConfig router_config(ActorProcess& process, ProcessRole role, const std::string& name,
@@ -35,6 +37,8 @@ RouterConfig router_config(ActorProcess& process, ProcessRole role, const std::s
   config.certificate_of = [transport = &process.transport()](const caf::node_id& node) {
     return transport->certificate_of(node);
   };
+  // The run gives up a process that is silent for so long; its keeper starts it again then.
+  config.ticked = [allowed = rendezvous.dead_after] { show_life(allowed); };
   config.jitter_seed = std::random_device{}();
   return config;
 }

@@ -64,10 +64,11 @@ void ProcessDirectory::trains(ProcessIncarnation process) {
   if (const ProcessRecord* record = find(process); record != nullptr && !trained_first_) trained_first_ = record->join;
 }
 
-bool ProcessDirectory::lose(ProcessIncarnation process) {
+bool ProcessDirectory::lose(ProcessIncarnation process, const std::string& why) {
   const auto found = processes_.find(process);
   if (found == processes_.end() || !found->second.is_alive) return false;
   found->second.is_alive = false;
+  found->second.lost_why = why;
   std::size_t lost = 0;
   for (const auto& [incarnation, record] : processes_) lost += record.is_alive ? 0 : 1;
   for (auto oldest = processes_.begin(); kLostMax.is_exceeded_by(lost) && oldest != processes_.end();) {
@@ -142,18 +143,32 @@ bool ProcessDirectory::is_evicted(std::string_view node) const {
   return is_out;
 }
 
-std::vector<std::string> ProcessDirectory::coming_back(std::string_view node) const {
-  std::map<std::uint32_t, const ProcessRecord*> newest;  // by device; numbers ascend
+std::vector<const ProcessRecord*> ProcessDirectory::lost_newest() const {
+  std::map<std::pair<std::string_view, std::uint32_t>, const ProcessRecord*> newest;  // by device; numbers ascend
   for (const auto& [process, record] : processes_) {
-    if (record.join.role == ProcessRole::kNode && record.join.name == node) newest[record.join.device_index] = &record;
+    if (record.join.role == ProcessRole::kNode) newest[{record.join.name, record.join.device_index}] = &record;
   }
-  std::vector<std::string> names;
+  std::vector<const ProcessRecord*> lost;
   for (const auto& [device, record] : newest) {
-    if (!record->is_alive && !record->is_evicted && !record->has_left) {
-      names.push_back(name_of_process(record->join.name, device));
-    }
+    if (!record->is_alive && !record->is_evicted && !record->has_left) lost.push_back(record);
+  }
+  return lost;
+}
+
+std::vector<std::string> ProcessDirectory::coming_back(std::string_view node) const {
+  std::vector<std::string> names;
+  for (const ProcessRecord* record : lost_newest()) {
+    if (record->join.name == node) names.push_back(name_of_process(record->join.name, record->join.device_index));
   }
   return names;
+}
+
+std::vector<LostWorker> ProcessDirectory::lost_workers() const {
+  std::vector<LostWorker> workers;
+  for (const ProcessRecord* record : lost_newest()) {
+    workers.push_back({name_of_process(record->join.name, record->join.device_index), record->lost_why});
+  }
+  return workers;
 }
 
 std::vector<ProcessIncarnation> ProcessDirectory::alive() const {

@@ -39,6 +39,13 @@ struct ProcessRecord {
   bool is_linked = true;  // false: its link broke, and it may or may not come back
   bool is_evicted = false;
   bool has_left = false;  // told so: nobody starts it again by itself
+  std::string lost_why{};
+};
+
+// A worker that was lost, as a person names it, and why.
+struct LostWorker {
+  std::string name;
+  std::string why;
 };
 
 // Why a process is in no longer: the event that says so, and the words for it.
@@ -62,7 +69,7 @@ class ProcessDirectory {
   // `next` is used up only when is_new is returned.
   [[nodiscard]] std::variant<Admitted, NotAdmitted> admit(const Join& join, ProcessIncarnation next);
   // False when it was not alive.
-  bool lose(ProcessIncarnation process);
+  bool lose(ProcessIncarnation process, const std::string& why = {});
   // The process is about to be lost, and is not to come back: whatever it says later is answered so.
   void evict(ProcessIncarnation process);
   // The process is about to be lost because it leaves.
@@ -84,6 +91,8 @@ class ProcessDirectory {
   // Names the devices of a node whose newest process, as far as they are remembered, was lost: its keeper starts each
   // again.
   [[nodiscard]] std::vector<std::string> coming_back(std::string_view node) const;
+  // Returns the same of all nodes, as far as they are remembered, with why they were lost.
+  [[nodiscard]] std::vector<LostWorker> lost_workers() const;
   [[nodiscard]] std::vector<ProcessIncarnation> alive() const;
   [[nodiscard]] std::vector<ProcessIncarnation> alive(ProcessRole role) const;
   // Those of a node: one per device.
@@ -91,6 +100,8 @@ class ProcessDirectory {
   [[nodiscard]] std::vector<Peer> peers() const;
 
  private:
+  // Returns the newest process of each device of each node where that was lost and its keeper starts another one.
+  [[nodiscard]] std::vector<const ProcessRecord*> lost_newest() const;
   // Why this worker's kernels are not the run's; empty: they are, or nobody knows yet.
   [[nodiscard]] std::string difference_in_kernels(const Join& join) const;
 

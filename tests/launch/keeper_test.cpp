@@ -136,11 +136,11 @@ std::string telling(const std::string& word, const std::string& script) {
 
 TEST_F(KeeperTest, WhatDidWorkIsStartedAgainHoweverOftenItDies) {
   const std::string dies_twenty_times = "echo start; [ $(wc -l < worker.log) -lt 20 ] || exit 0; ";
-  for (const auto& [word, how, starts] : {std::tuple{"w", "kill -9 $$", 20},
-                                          {"w", "exit 1", 20},
-                                          {"u", "kill -9 $$", 20},
-                                          {"u", "exit 1", 4},
-                                          {"x", "kill -9 $$", 4}}) {
+  for (const auto& [word, how, starts] : {std::tuple{"w0", "kill -9 $$", 20},
+                                          {"w0", "exit 1", 20},
+                                          {"u0", "kill -9 $$", 20},
+                                          {"u0", "exit 1", 4},
+                                          {"x0", "kill -9 $$", 4}}) {
     std::filesystem::remove(path("worker.log"));
     Keeper keeper({});
     Ward worker = ward("worker", WardRole::kEqual, dies_twenty_times + telling(word, how));
@@ -422,6 +422,30 @@ TEST_F(KeeperTest, ANoteDoesNotOutliveAnExcusedCrash) {
   ASSERT_TRUE(keeper.add(one).ok());
   EXPECT_EQ(*keeper.run(), 0);
   EXPECT_EQ(log("excused"), "");
+}
+
+// Of three that show a sign and then none: one is frozen, one may be silent for longer, one owes no further sign.
+TEST_F(KeeperTest, KillsAndStartsAgainOnlyWhomItsSilenceShowsToBeFrozen) {
+  const std::pair<const char*, const char*> scripts[] = {
+      {"frozen", "test -e again && exit 0; : > again; show u1; kill -STOP $$"},
+      {"patient", "show u60000; pause"},
+      {"ending", "show u1; show u0; pause"}};
+  Keeper keeper({});
+  for (const auto& [name, script] : scripts) {
+    Ward one = ward(name, WardRole::kEqual, "");
+    one.program.arguments = {"/bin/bash", "-c",
+                             compose("cd ", folder_, "; echo start; show() { printf %s $1 >&$SHOAL_KEEPER; }; ",
+                                     "pause() { mkfifo ", name, "; read -t 3.5 <> ", name, "; exit 0; }; ", script)};
+    ASSERT_TRUE(keeper.add(one).ok());
+  }
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(*keeper.run(), 0);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(log("frozen"), "start\nstart\n");
+  EXPECT_EQ(log("patient"), "start\n");
+  EXPECT_EQ(log("ending"), "start\n");
+  EXPECT_THAT(said, HasSubstr("frozen shows no sign of life for 3"));
+  EXPECT_THAT(said, HasSubstr("and therefore killed; it is started again"));
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ Answers GatheringDuty::on(const GivenUp& given_up, Instant /*now*/) {
   const std::string name = roster_.processes.name_of(process);
   const ProcessRole role = roster_.processes.find(process)->join.role;
   if (std::string_view(given_up.how.event) == kLeft.event) roster_.processes.leave(process);
-  roster_.processes.lose(process);
+  roster_.processes.lose(process, given_up.reason);
   roster_.refused.forget(process);
   answers.tell(ProcessGone{process, name, role, given_up.reason, given_up.how});
   return answers;

@@ -59,6 +59,16 @@ std::string explain_given_up(const Truth& truth) {
                  others == 0 ? "" : compose(" (and ", counted(others, "more worker"), ")"));
 }
 
+// "; node2 was lost: no heartbeat for 4 s (and 1 more worker)", where workers lack; their keepers start them again.
+std::string explain_lost(const Truth& truth) {
+  const std::size_t wanted = truth.config.replicas.total(truth.config.stages);
+  if (truth.roster.processes.alive(ProcessRole::kNode).size() >= wanted) return {};
+  const auto lost = truth.roster.processes.lost_workers();
+  if (lost.empty()) return {};
+  return compose("; ", lost.front().name, " was lost: ", lost.front().why,
+                 lost.size() == 1 ? "" : compose(" (and ", counted(lost.size() - 1, "more worker"), ")"));
+}
+
 // Why those that are there are not enough, though they are as many as are wanted, or may share; empty: that is not so.
 std::string explain_refusal(const Truth& truth) {
   std::vector<Worker> workers;
@@ -146,9 +156,9 @@ std::string explain_waiting(const Truth& truth, Instant now) {
   switch (truth.phase) {
     case RunPhase::kReturning: return explain_return(truth) + how_long + refused;
     case RunPhase::kRollingBack: return explain_search(truth) + refused;
-    case RunPhase::kGathering: return explain_gathering(truth) + how_long + refused;
-    case RunPhase::kSpawning: return explain_starting(truth) + how_long + refused;
-    default: return explain_training(truth, now) + refused;
+    case RunPhase::kGathering: return explain_gathering(truth) + how_long + explain_lost(truth) + refused;
+    case RunPhase::kSpawning: return explain_starting(truth) + how_long + explain_lost(truth) + refused;
+    default: return explain_training(truth, now) + explain_lost(truth) + refused;
   }
 }
 

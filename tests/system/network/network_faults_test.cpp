@@ -254,17 +254,57 @@ TEST_P(DamagedLink, OfALinkWithTheSpawnerIsSurvived) {
 INSTANTIATE_TEST_SUITE_P(Kinds, DamagedLink, testing::ValuesIn(some_of({"corrupt", "duplicate", "reset"})),
                          [](const auto& tested) { return std::string(tested.param); });
 
-// A frozen worker wakes, finds itself fenced, ends, and its keeper starts it again.
-TEST_F(NetworkFaults, AFrozenWorkerIsFencedAndComesBackWhenItWakes) {
+// Nobody wakes it: its keeper does not wait for that.
+TEST_F(NetworkFaults, AFrozenWorkerIsKilledAndStartedAgainByItsKeeper) {
   const SmallRun run = run_of({kHasty});
   Program& program = start_and_train(run);
   const ProcessEntry worker = worker_of("node2");
   ASSERT_EQ(::kill(worker.pid, SIGSTOP), 0);
+  expect_eviction_and_return("node2", [] {});
+  EXPECT_NE(worker_of("node2").pid, worker.pid);
+  const std::string log = read_all(scene_.run() / "logs" / "node2.log");
+  EXPECT_NE(log.find("shows no sign of life for"), std::string::npos) << log;
+  expect_equal_bits(program, run);
+}
+
+// The same of the spawner and storage: nodes wait for the one, and training for neither's words.
+TEST_F(NetworkFaults, AFrozenSpawnerAndAFrozenStorageAreStartedAgainByTheirKeeper) {
+  const SmallRun run = run_of({kHasty});
+  Program& program = start_and_train(run);
+  delay_everything(50);
+  for (const char* kind : {"internal-storage", "internal-spawner"}) {
+    const auto frozen = named_like(scene_.processes(), kind);
+    ASSERT_EQ(frozen.size(), 1U);
+    ASSERT_EQ(::kill(frozen[0].pid, SIGSTOP), 0);
+    const auto is_replaced = [&] {
+      const auto now = named_like(scene_.processes(), kind);
+      return now.size() == 1 && now[0].pid != frozen[0].pid;
+    };
+    EXPECT_TRUE(wait_until(is_replaced, kEventLimit)) << kind;
+    EXPECT_TRUE(wait_for_more_steps(2)) << kind;
+  }
+  EXPECT_EQ(count("resumed"), 1U);
+  expect_equal_bits(program, run);
+}
+
+// A machine that is suspended freezes worker and keeper. The worker wakes, finds itself fenced, ends, and is started
+// again; its keeper, which slept as long, does not kill it.
+TEST_F(NetworkFaults, AWorkerThatWasSuspendedWithItsKeeperIsFencedAndComesBackWhenItWakes) {
+  const SmallRun run = run_of({kHasty});
+  Program& program = start_and_train(run);
+  const ProcessEntry worker = worker_of("node2");
+  ASSERT_EQ(::kill(worker.parent, SIGSTOP), 0);
+  ASSERT_EQ(::kill(worker.pid, SIGSTOP), 0);
   EXPECT_TRUE(wait_for("process_lost", "node2"));
   delay_everything(100);
   EXPECT_FALSE(program.wait(2 * kHastyDeath).has_value()) << "three times as long as it takes to be given up";
-  expect_eviction_and_return("node2", [&] { ::kill(worker.pid, SIGCONT); });
-  EXPECT_NE(worker_of("node2").pid, worker.pid);
+  expect_eviction_and_return("node2", [&] {
+    ::kill(worker.parent, SIGCONT);
+    ::kill(worker.pid, SIGCONT);
+  });
+  const std::string log = read_all(scene_.run() / "logs" / "node2.log");
+  EXPECT_EQ(log.find("sign of life"), std::string::npos) << log;
+  EXPECT_NE(log.find("it has lost its place in the run and comes back"), std::string::npos) << log;
   expect_equal_bits(program, run);
 }
 

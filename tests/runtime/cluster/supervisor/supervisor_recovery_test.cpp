@@ -1,5 +1,6 @@
 // SupervisorCore while it trains: lost replicas come back, late ones hold a commit, lost checkpoints are asked for
 // again.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,6 +16,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
+using testing::HasSubstr;
+using testing::Not;
 using Phase = SupervisorCore::Phase;
 
 SupervisorConfig long_run() {
@@ -200,6 +203,17 @@ TEST(Recovery, SaysWhatTheNextCommitWaitsFor) {
   EXPECT_EQ(words(), "training step 1 of 100; waiting for the sum of stage 0") << "its vote is void";
   bench.hear(bench.vote_of(0));
   EXPECT_EQ(words(), "training step 2 of 100; waiting for the sums of stages 0 and 1");
+}
+
+TEST(Recovery, NamesALostWorkerForAsLongAsOneIsMissing) {
+  SupervisorBench bench(long_run());
+  bench.train();
+  const auto words = [&bench] { return bench.core.explain_waiting(bench.now); };
+  EXPECT_THAT(words(), Not(HasSubstr("was lost")));
+  bench.lose(bench.process_of(0, 0));
+  EXPECT_THAT(words(), HasSubstr("; node1 was lost: killed"));
+  bench.join(1);
+  EXPECT_THAT(words(), Not(HasSubstr("was lost")));
 }
 
 TEST(Recovery, SaysWhichRoundTheNextCommitWaitsFor) {

@@ -31,7 +31,7 @@ TEST(Supervisor, SaysWhomItWaitsForWhenOneLeavesWhileReplicasStart) {
   EXPECT_EQ(bench.core.explain_waiting(bench.now), "starting replicas: 0 of 4 are ready");
   bench.lose(ProcessIncarnation{bench.core.view().position().value + 2});  // the second to join
   EXPECT_EQ(bench.core.explain_waiting(bench.now),
-            "starting replicas: 0 of 4 are ready; waiting for 1 node for stage 1");
+            "starting replicas: 0 of 4 are ready; waiting for 1 node for stage 1; node2 was lost: killed");
   bench.join(7);
   EXPECT_EQ(bench.core.explain_waiting(bench.now), "starting replicas: 0 of 4 are ready");
 }
