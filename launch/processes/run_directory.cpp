@@ -157,6 +157,13 @@ Status check_steps(std::optional<std::uint64_t> stop_at, std::uint64_t steps) {
                                      " steps already; they are counted from its beginning"));
 }
 
+Status check_run_steps(const Config& config, std::uint64_t steps) {
+  if (config.run.steps >= steps) return Done{};
+  return fail(Error::kUsage,
+              compose("run.steps = ", config.run.steps, ": the run has ", steps, " steps already; set run.steps to ",
+                      steps, " or more, or begin a --branch --from ", "an earlier checkpoint"));
+}
+
 Status write_spawner_json(const RunDirectory& run, const SpawnerAddress& address) {
   const std::string text = host_port_text(address.control);
   nlohmann::ordered_json json{

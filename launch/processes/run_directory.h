@@ -77,6 +77,8 @@ struct SpawnerAddress {
 
 // --steps counts from the run's beginning. Errors: kUsage when it has more of them already.
 [[nodiscard]] Status check_steps(std::optional<std::uint64_t> stop_at, std::uint64_t steps);
+// So does run.steps. Errors: as above; one that has as many finishes at once.
+[[nodiscard]] Status check_run_steps(const Config& config, std::uint64_t steps);
 
 [[nodiscard]] Status write_spawner_json(const RunDirectory& run, const SpawnerAddress& address);
 // Errors: kUnreachable when there is none (no spawner has started here), kInvalidData.

@@ -86,11 +86,15 @@ Status check_is_not_before_branch(const SavedStates& saved, const FoundCheckpoin
                                            state.steps, " steps by --resume --branch NAME --from ", state.steps));
 }
 
+// True when the run goes on with the first step of a branch; `saved` is the newest checkpoint that can be read.
+bool is_at_begin_of(const std::optional<BranchRecord>& begun, const std::optional<CheckpointManifest>& saved) {
+  return begun && (!saved || Branch{saved->branch} < begun->branch);
+}
+
 // Checks --steps of a run that goes on; `saved` are those in the newest checkpoint that can be read.
 Status check_target(std::optional<std::uint64_t> stop_at, const std::optional<CheckpointManifest>& saved,
                     const std::optional<BranchRecord>& begun) {
-  const bool is_at_its_begin = begun && (!saved || Branch{saved->branch} < begun->branch);
-  if (!is_at_its_begin) return check_steps(stop_at, saved ? saved->step : 0);
+  if (!is_at_begin_of(begun, saved)) return check_steps(stop_at, saved ? saved->step : 0);
   if (!stop_at || *stop_at >= begun->step) return Done{};
   return fail(Error::kUsage, compose("--steps ", *stop_at, ": branch ", begun->name,
                                      ", which has begun and has no steps of its own yet, ", "goes on after ",
@@ -118,6 +122,13 @@ Status check_can_go_on(const RunDirectory& run, const Config& config, std::optio
   const auto told = checkpoint_told_by(run.metrics(), std::numeric_limits<std::uint64_t>::max());
   if (told) return no_checkpoint(saved, *told);
   return Done{};
+}
+
+Status check_run_goes_so_far(const RunDirectory& run, const Config& config) {
+  const auto saved = newest_manifest(SavedStates{run, config, {}, {}});
+  const auto begun = branch_without_steps(run.metrics());
+  if (is_at_begin_of(begun, saved)) return check_run_steps(config, begun->step);
+  return check_run_steps(config, saved ? saved->step : 0);
 }
 
 Status check_journal(const SavedStates& saved, JournalStore& journal, bool is_restarted) {

@@ -42,6 +42,8 @@ struct SavedStates {
 // `config` though metrics.jsonl records one, or if --steps is behind the newest. Errors: kInvalidData, kUsage.
 [[nodiscard]] Status check_can_go_on(const RunDirectory& run, const Config& config,
                                      std::optional<std::uint64_t> stop_at);
+// Refuses to continue a run, in the same way, that has more steps than run.steps. Errors: kUsage.
+[[nodiscard]] Status check_run_goes_so_far(const RunDirectory& run, const Config& config);
 
 // Whether the journal is the whole one of this run: one that is gone, or that ends before the newest checkpoint, would
 // give steps, branches and numbers of actors a second time; and so would one that lost its end while nodes live that

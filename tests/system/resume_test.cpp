@@ -93,8 +93,10 @@ TEST(Resume, GoesOnWithAPipelineAfterAPipelineAndASingleProcess) {
 TEST(Resume, RefusesFewerStepsThanThereAre) {
   ProcessScene scene;
   ASSERT_EQ(scene.run_to_end(train(scene, "run", whole_run(2, 1), {"--steps", "10"})), 0);
-  for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"--steps", "5"}, {"--steps", "5", "--single"}}) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"--steps", "5"},
+                                                {"--steps", "5", "--single"},
+                                                {"--set", "run.steps=5"},
+                                                {"--set", "run.steps=5", "--single"}}) {
     EXPECT_EQ(scene.run_to_end(resumed(scene, words)), 2);
     EXPECT_EQ(scene.records().steps.size(), 10U);
     EXPECT_EQ(scene.records().finals.size(), 1U);

@@ -56,6 +56,9 @@ Status check_can_write(const std::string& path) {
 Status check_is_ours_to_resume(const RunDirectory& run, const ChosenRun& chosen, std::optional<std::uint64_t> stop_at) {
   const auto stop = chosen.branch ? std::nullopt : stop_at;
   if (auto status = check_can_go_on(run, chosen.config, stop); !status) return status.failure();
+  if (!chosen.branch) {
+    if (auto status = check_run_goes_so_far(run, chosen.config); !status) return status.failure();
+  }
   return check_can_write(run.metrics());
 }
 
@@ -81,6 +84,7 @@ Status enter_branch(const RunDirectory& run, const ChosenRun& chosen, std::optio
   const auto record = look_at_branch(run, *chosen.branch, chosen.config, text.corpus_sha256());
   if (!record) return record.failure();
   if (auto status = check_steps(stop_at, record->step); !status) return status.failure();
+  if (auto status = check_run_steps(chosen.config, record->step); !status) return status.failure();
   return begin_branch(run, *record, chosen.config);
 }
 

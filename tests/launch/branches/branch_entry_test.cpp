@@ -249,6 +249,20 @@ TEST_F(BranchEntry, ThatStandsHalfMadeGoesOnBehindTheNewestCheckpoint) {
   EXPECT_TRUE(check_can_go_on(run_, now_, 8).ok());
 }
 
+TEST_F(BranchEntry, NoRunGoesOnThatHasMoreStepsThanItIsToHave) {
+  save_after({5, 20});
+  const Config longer = config_with({"run.steps=20"}), shorter = config_with({"run.steps=19"});
+  EXPECT_TRUE(check_run_goes_so_far(run_, longer).ok()) << "it finishes at once";
+  const auto refused = check_run_goes_so_far(run_, shorter);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.failure().error, Error::kUsage);
+  EXPECT_THAT(refused.failure().message, HasSubstr("run.steps = 19: the run has 20 steps already"));
+  // From behind a branch's begin, what lies on the line that it left does not count.
+  add_line(to_json_line(BranchRecord{"b", Branch{4}, 5, plan("b").changes, "5ha"}));
+  EXPECT_TRUE(check_run_goes_so_far(run_, shorter).ok());
+  EXPECT_FALSE(check_run_goes_so_far(run_, config_with({"run.steps=4"})).ok());
+}
+
 TEST_F(BranchEntry, AtACheckpointThatIsNotThereIsRefused) {
   BranchPlan absent = plan("b");
   absent.wish.from = 5;
