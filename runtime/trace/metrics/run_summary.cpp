@@ -105,6 +105,8 @@ void SpanTally::add(const EventFacts& event) {
   }
   start_.evaluated_ms += event.eval_ms;
   start_.is_disturbed = start_.is_disturbed || !is_calm(event.word);
+  start_.is_left = start_.is_left || event.word == "left";
+  if (event.word == "stopping") start_.stopping = event.at;
   count(event);
 }
 
@@ -139,6 +141,8 @@ void SpanTally::add(const StepFacts& step, Start& start) {
   if (step.is_of_one_process) take(checkpoint_ms_, step.wait_ms - evaluated_ms);
   const double rate = goodput_.usual_rate();
   const bool is_held_up = std::exchange(start.is_disturbed, false) || step.retried > 0;
+  start.is_left = false;
+  start.stopping.reset();
   if (is_held_up && rate > 0) take(stalled_ms_, left_ms - static_cast<double>(step.tokens) / rate);
   training_ms_ += left_ms;
   history_.add(step.step, step.tokens, left_ms);
@@ -165,15 +169,21 @@ void SpanTally::add_gap(double gap_ms, const Start& start) {
   }
 }
 
-// The time after the last step is that of its evaluation, and of what is waited for besides: the last checkpoint. An
-// evaluation is timed from the commit: what the last step's line came later is in no pause.
+// The time after the last step is that of its evaluation, and of what is waited for besides: the last checkpoint, and
+// before a stop a worker that was missing. An evaluation is timed from the commit: what the last step's line came later
+// is in no pause.
 void SpanTally::end(Start start, WallTime until) {
   const auto from = start.stepped ? start.stepped : start.began;
   if (!from) return;
   const double rest_ms = std::max(0.0, ms_between(*from, until));
   evaluation_ms_ += start.evaluated_ms;
   gaps_ms_ += std::min(0.0, rest_ms - start.evaluated_ms);
-  (start.stepped ? checkpoint_ms_ : start_ms_) += std::max(0.0, rest_ms - start.evaluated_ms);
+  const double waited_ms = std::max(0.0, rest_ms - start.evaluated_ms);
+  const bool was_short = start.stepped && start.stopping && (start.is_disturbed || start.is_left);
+  const double until_stop_ms = was_short ? ms_between(*from, *start.stopping) - start.evaluated_ms : 0;
+  const double short_ms = std::clamp(until_stop_ms, 0.0, waited_ms);
+  stalled_ms_ += short_ms;
+  (start.stepped ? checkpoint_ms_ : start_ms_) += waited_ms - short_ms;
 }
 
 void SpanTally::end_former() {

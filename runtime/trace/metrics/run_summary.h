@@ -6,7 +6,8 @@
 // The time from a person's start to now is by the lines' "at". In it each step's line accounts for its step_ms: first
 // the evaluation before it; in one process the saving before it; after a fault what is more than its tokens usually
 // take; the rest is training. What lies before the first step is the start, what lies after the last one is evaluation
-// and the last checkpoint, and what lies between two steps and is in neither is a pause without a spawner: stalled.
+// and the last checkpoint, and what lies between two steps and is in neither is a pause without a spawner: stalled. So
+// is the time from the last step to a person's stop where a worker was missing and no step ended any more.
 // Pauses between an end and a person's next start count nowhere. The parts add up to the whole by construction.
 //
 // A start finds steps, rounds and checkpoints in the journal and on the disk that the one before it had not told when
@@ -42,12 +43,14 @@ class SpanTally {
  private:
   // A start by a person.
   struct Start {
-    std::optional<WallTime> began;    // nothing: no line says
-    std::optional<WallTime> stepped;  // the last step's line
-    std::optional<WallTime> told;     // the last line
-    double evaluated_ms = 0;          // since the last step's line
-    bool is_disturbed = false;        // since then
-    bool has_trained = false;         // or trains now
+    std::optional<WallTime> began;     // nothing: no line says
+    std::optional<WallTime> stepped;   // the last step's line
+    std::optional<WallTime> told;      // the last line
+    double evaluated_ms = 0;           // since the last step's line
+    bool is_disturbed = false;         // since then
+    bool is_left = false;              // since then by a worker that was told to go
+    std::optional<WallTime> stopping;  // the last stop, if it came since then
+    bool has_trained = false;          // or trains now
   };
 
   void add(const StepFacts& step, Start& start);

@@ -225,6 +225,39 @@ TEST(RunSummary, ATimeWithoutASpawnerIsStalled) {
 }
 
 // The evaluation was before the spawner died, and the next step is timed from the new one's start.
+// Nobody serves a stage any more when a person stops the run, and nothing is saved that was not before.
+TEST(RunSummary, ATimeWithoutAWorkerUpToAStopIsStalled) {
+  for (const char* word : {"process_lost", "left"}) {
+    ToldRun run;
+    run.event("started");
+    run.event("training");
+    run.steps(0, 5);
+    run.now += 1;
+    run.event(word, "node2");
+    run.now += 60;
+    run.event("stopping");
+    run.now += 2;
+    expect_time(run.end(5).run, {0, 5, 0, 2, 61, 0});
+    EXPECT_NEAR(run.end(5).run.seconds, run.now, 2e-3) << "nothing is left over";
+  }
+}
+
+// The controls: the step in progress ended after the stop, or nobody was missing.
+TEST(RunSummary, ATimeUpToAStopIsNotStalledWhereStepsWentOnOrNobodyWasMissing) {
+  for (const bool is_missing : {true, false}) {
+    ToldRun run;
+    run.event("started");
+    run.event("training");
+    run.steps(0, 5);
+    if (is_missing) run.event("process_lost", "node2");
+    run.event("stopping");
+    if (is_missing) run.step(5);
+    run.now += 2;
+    const std::uint64_t steps = is_missing ? 6 : 5;
+    expect_time(run.end(steps).run, {0, static_cast<double>(steps), 0, 2, 0, 0});
+  }
+}
+
 TEST(RunSummary, AnEvaluationBeforeASpawnersDeathIsNotInTheStepAfterIt) {
   ToldRun run;
   run.event("started");
