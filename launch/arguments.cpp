@@ -389,6 +389,7 @@ const CommandSpec& worker_node_command() {
                                     {"--listen", kValue, "HOST:PORT", "where it listens"},
                                     {"--device", kValue, "D", "cpu, cuda:N, or paced:MS"},
                                     {"--device-index", kValue, "N", "number of the worker in its node"},
+                                    {"--keeper", kValue, "N", "number of its keeper, the same for all its starts"},
                                     {"--name", kValue, "NAME", "of the node"},
                                     {"--threads", kValue, "N", "compute threads per stage"},
                                     {"--memory", kValue, "B", "what it gives"},
@@ -472,11 +473,13 @@ Result<WorkerNodeOptions> worker_node_options(const Options& options) {
   if (worker.token && !worker.keep) return missing("node: --token brings a certificate; --keep DIR says where it lies");
   worker.device = options.value("--device").value_or(worker.device);
   worker.name = options.value("--name").value_or(usual_node_name(worker.certs));
-  const auto index = options.count("--device-index", 0);
+  for (auto [option, number] : {std::pair{"--device-index", &worker.device_index}, {"--keeper", &worker.keeper}}) {
+    const auto count = options.count(option, 0);
+    if (!count) return count.failure();
+    *number = static_cast<std::uint32_t>(count->value_or(0));
+  }
   const auto threads = options.count("--threads", 1, kThreadsMax);
-  if (!index) return index.failure();
   if (!threads) return threads.failure();
-  worker.device_index = static_cast<std::uint32_t>(index->value_or(0));
   if (*threads) worker.threads = static_cast<int>(**threads);
   const auto limits = node_limits_of(options);
   if (!limits) return limits.failure();
@@ -488,12 +491,10 @@ Result<WorkerNodeOptions> worker_node_options(const Options& options) {
 }
 
 Result<SingleOptions> single_options(const Options& options) {
-  const std::string run = *options.value("--run");
   const auto steps = options.count("--steps", 1);
   if (!steps) return steps.failure();
-  SingleOptions single{run, options.has("--resumed"), *steps};
-  single.device = options.value("--device").value_or(single.device);
-  return single;
+  return SingleOptions{*options.value("--run"), options.has("--resumed"), *steps,
+                       options.value("--device").value_or("cpu")};
 }
 
 }  // namespace shoal

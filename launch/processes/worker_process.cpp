@@ -114,9 +114,9 @@ Result<std::optional<Admission>> be_admitted(const WorkerNodeOptions& options) {
   }
 }
 
-std::uint64_t fresh_nonce() {
+std::uint64_t fresh_nonce(std::uint32_t keeper) {
   std::random_device device;
-  return (static_cast<std::uint64_t>(device()) << 32) | device();
+  return nonce_of_start(keeper == 0 ? device() : keeper, device());
 }
 
 // The run is further by this process once a step was applied here.
@@ -213,7 +213,7 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
   join.name = options.name;
   join.device = options.device;
   join.device_index = options.device_index;
-  join.nonce = fresh_nonce();
+  join.nonce = fresh_nonce(options.keeper);
   join.endpoint = endpoint;
   join.pid = static_cast<std::uint64_t>(::getpid());
   join.offer = offer_of(options);

@@ -143,6 +143,20 @@ bool ProcessDirectory::is_evicted(std::string_view node) const {
   return is_out;
 }
 
+// An evicted node is out with all of its devices, and one that was drained may have been a single device.
+ProcessDirectory::KeeperEnds ProcessDirectory::is_keeper_to_end(ProcessIncarnation process) const {
+  const ProcessRecord* own = find(process);
+  if (own == nullptr || own->join.role != ProcessRole::kNode || keeper_of(own->join) == 0) return KeeperEnds::kNo;
+  KeeperEnds ends = KeeperEnds::kNo;
+  for (const auto& [other, record] : processes_) {
+    const Join& join = record.join;
+    if (record.is_alive || join.name != own->join.name || keeper_of(join) != keeper_of(own->join)) continue;
+    if (record.is_evicted) return KeeperEnds::kByEviction;
+    if (record.has_left && join.device_index == own->join.device_index) ends = KeeperEnds::kByDrain;
+  }
+  return ends;
+}
+
 std::vector<const ProcessRecord*> ProcessDirectory::lost_newest() const {
   std::map<std::pair<std::string_view, std::uint32_t>, const ProcessRecord*> newest;  // by device; numbers ascend
   for (const auto& [process, record] : processes_) {

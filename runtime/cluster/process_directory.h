@@ -3,7 +3,9 @@
 // A process incarnation is given once. A repeated Join (same nonce) of a live process gets the same answer. Two live
 // processes never share (name, device index): the second is refused, unless the first one's link is broken or it says
 // that it was the first one before its link broke. Kernels are those that the run has trained with, whoever is left of
-// those who did; before that, those of whoever is there. Pure: numbers come in.
+// those who did; before that, those of whoever is there. A process that its keeper starts in the place of one that was
+// put out, or left, is to go, too: by the number of its keeper it is told from one that a person has started again.
+// Pure: numbers come in.
 #pragma once
 
 #include <map>
@@ -48,6 +50,15 @@ struct LostWorker {
   std::string why;
 };
 
+// Returns the number of the keeper that started the process, drawn at the keeper's own start; 0: nobody keeps it.
+[[nodiscard]] constexpr std::uint32_t keeper_of(const Join& join) {
+  return static_cast<std::uint32_t>(join.nonce >> 32U);
+}
+// Returns the nonce of a start: the keeper's number, then one of the start's own.
+[[nodiscard]] constexpr std::uint64_t nonce_of_start(std::uint32_t keeper, std::uint32_t start) {
+  return (std::uint64_t{keeper} << 32U) | start;
+}
+
 // Why a process is in no longer: the event that says so, and the words for it.
 struct Departure {
   const char* event;
@@ -88,6 +99,9 @@ class ProcessDirectory {
   [[nodiscard]] bool has_lost(std::string_view name) const;
   // Says whether the newest of a node's processes, as far as they are remembered, was evicted.
   [[nodiscard]] bool is_evicted(std::string_view node) const;
+  // Says whether the process's keeper had started it before, as this node, and was to end: it has not heard.
+  enum class KeeperEnds : std::uint8_t { kNo, kByDrain, kByEviction };
+  [[nodiscard]] KeeperEnds is_keeper_to_end(ProcessIncarnation process) const;
   // Names the devices of a node whose newest process, as far as they are remembered, was lost: its keeper starts each
   // again.
   [[nodiscard]] std::vector<std::string> coming_back(std::string_view node) const;

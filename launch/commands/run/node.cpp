@@ -6,9 +6,11 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <random>
 
 #include "launch/commands/run/blamed_peers.h"
 #include "launch/commands/run/devices.h"
@@ -64,7 +66,13 @@ void add_share(const char* option, const std::optional<std::uint64_t>& whole, st
   if (whole) arguments.insert(arguments.end(), {option, compose(*whole / devices)});
 }
 
-Result<Ward> worker_ward(const NodeOptions& node, const std::string& kept, std::size_t index) {
+// Tells this keeper's starts from those of another one of the same name.
+std::uint32_t draw_keeper() {
+  std::random_device device;
+  return std::max(1U, static_cast<std::uint32_t>(device()));
+}
+
+Result<Ward> worker_ward(const NodeOptions& node, const std::string& kept, std::uint32_t keeper, std::size_t index) {
   Ward ward;
   ward.name = node.devices.size() == 1 ? node.name : compose(node.name, " device ", index);
   auto& arguments = ward.program.arguments;
@@ -73,6 +81,7 @@ Result<Ward> worker_ward(const NodeOptions& node, const std::string& kept, std::
   if (node.token) arguments.insert(arguments.end(), {"--token", *node.token, "--keep", node.certs.value_or(kept)});
   if (!node.token && node.certs) arguments.insert(arguments.end(), {"--certs", *node.certs});
   arguments.insert(arguments.end(), {"--device", node.devices[index], "--device-index", compose(index)});
+  arguments.insert(arguments.end(), {"--keeper", compose(keeper)});
   if (node.listen) {
     const auto address = with_port_after(*node.listen, static_cast<std::uint32_t>(index));
     if (!address) return address.failure();
@@ -144,8 +153,9 @@ Result<int> run_node(const NodeOptions& given) {
   }
   const auto grace = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.grace_s));
   Keeper keeper({Duration::zero(), grace});
+  const std::uint32_t number = draw_keeper();
   for (std::size_t i = 0; i < options.devices.size(); ++i) {
-    auto ward = worker_ward(options, kept->path().string(), i);
+    auto ward = worker_ward(options, kept->path().string(), number, i);
     if (!ward) return ward.failure();
     if (auto status = keeper.add(std::move(*ward)); !status) return status.failure();
   }

@@ -46,6 +46,7 @@ struct WorkerNodeOptions {
   std::optional<HostPort> listen;    // none: any port, at the address that the spawner is reached from
   std::string device = "cpu";        // cpu | cuda:N | paced:MS
   std::uint32_t device_index = 0;    // among the node's workers
+  std::uint32_t keeper = 0;          // its keeper's number in the run; 0: nobody starts it again
   std::string name;
   std::optional<int> threads;  // compute threads per stage; else the run's
   NodeLimits limits;

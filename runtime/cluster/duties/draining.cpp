@@ -85,11 +85,24 @@ Answers DrainDuty::on(const DrainExpected& expected, Instant now) {
   return {};
 }
 
-// A node that died before it left, or while it was leaving, is meant by what was said of it.
+// A node that died before it left, or while it was leaving, is meant by what was said of it. So is one that was killed
+// before it heard that it is out: its keeper knows of nothing but the kill.
 Answers DrainDuty::on(const ProcessJoined& joined, Instant now) {
+  using KeeperEnds = ProcessDirectory::KeeperEnds;
   Answers answers;
-  const std::string name = truth_.roster.processes.name_of(joined.process);
-  if (const auto why = leavers_.take_returned(name, now)) answers.tell(LeaverGoes{joined.process, *why});
+  const ProcessDirectory& processes = truth_.roster.processes;
+  const KeeperEnds ends = processes.is_keeper_to_end(joined.process);
+  if (ends == KeeperEnds::kByEviction) {
+    constexpr const char* kWhy = "its keeper started it again, which a person may do";
+    answers.tell(PutOut{joined.process});
+    answers.send(to_node_agent(joined.process), end_of_lost(true));
+    answers.tell(GivenUp{joined.process, kWhy, kWasEvicted});
+    return answers;
+  }
+  const auto why = leavers_.take_returned(processes.name_of(joined.process), now);
+  if (why || ends == KeeperEnds::kByDrain) {
+    answers.tell(LeaverGoes{joined.process, why.value_or("it had left when its keeper started it again")});
+  }
   return answers;
 }
 

@@ -125,6 +125,26 @@ TEST_F(Evicted, ANodeEndsAndIsBackOnlyWhenAPersonStartsIt) {
   stop_and_expect_equal_bits();
 }
 
+// Its worker is killed before it hears: all that the keeper knows is the kill. A drained one is the same.
+TEST_F(Evicted, WhoseWorkerIsKilledBeforeItHearsEndsAllTheSame) {
+  start_by_hand({"one", "two", "three", "four"});
+  for (const auto& [verb, status] : {std::pair{"evict", 4}, {"drain", 0}}) {
+    const std::string name = std::string("spare-") + verb;
+    Program& victim = start_node(name);
+    ASSERT_TRUE(wait_until([&] { return count_of("joined", name) == 1; }, kSoon)) << victim.err();
+    const auto worker = scene.worker_of(name);
+    ASSERT_TRUE(worker);
+    ASSERT_EQ(::kill(worker->pid, SIGSTOP), 0);
+    ASSERT_EQ(order({verb, name}), 0) << said;
+    ASSERT_EQ(::kill(worker->pid, SIGKILL), 0);
+    EXPECT_EQ(victim.wait(kSoon), status) << victim.err();
+    EXPECT_THAT(victim.err(), HasSubstr("signal 9 (Killed); it is started again"));
+    EXPECT_FALSE(scene.worker_of(name));
+  }
+  ASSERT_TRUE(goes_on());
+  stop_and_expect_equal_bits();
+}
+
 TEST_F(Evicted, ForGoodItIsRefusedAtEveryPortAndAfterEveryRestart) {
   start_train();
   const std::string victim = node_of("stage/0/1");

@@ -43,6 +43,29 @@ class Drain : public testing::Test {
   SupervisorBench bench;
 };
 
+// A kill that comes before the order to end is all that its keeper hears of. The other device was not drained.
+TEST_F(Drain, ADeviceThatItsKeeperStartsAgainLeavesAgain) {
+  const auto start = [&](std::uint32_t device, std::uint32_t number) {
+    Join join;
+    join.name = "node9";
+    join.device_index = device;
+    join.nonce = nonce_of_start(7, number);
+    bench.hear(join);
+  };
+  start(0, 1);
+  start(1, 2);
+  ASSERT_EQ(order("node9:1").verdict, OperatorVerdict::kDone);
+  ASSERT_EQ(bench.all<EndProcess>().size(), 1U);
+  start(1, 3);
+  ASSERT_EQ(bench.all<EndProcess>().size(), 2U);
+  EXPECT_EQ(bench.all<EndProcess>()[1].exit_status, 0U);
+  std::vector<std::string> left;
+  for (const RunEvent& event : bench.all<RunEvent>()) {
+    if (event.event == "left") left.push_back(event.subject);
+  }
+  EXPECT_EQ(left, (std::vector<std::string>{"node9:1", "node9:1"}));
+}
+
 TEST_F(Drain, ANodeLeavesBetweenTwoSteps) {
   const ReplicaMember leaver = first_of(0);
   const OperatorAnswer answer = order("node1");

@@ -101,6 +101,27 @@ TEST_F(Evict, APersonMayStartItAgain) {
   EXPECT_NE(process_of("node1"), ProcessIncarnation{});
 }
 
+// A kill that comes before the order to end is all that its keeper hears of.
+TEST_F(Evict, WhomItsKeeperStartsAgainIsPutOutAgain) {
+  const auto start = [&](std::uint32_t keeper, std::uint32_t number) {
+    Join join;
+    join.name = "node9";
+    join.nonce = nonce_of_start(keeper, number);
+    bench.hear(join);
+    return process_of("node9");
+  };
+  ASSERT_NE(start(7, 1), ProcessIncarnation{});
+  ASSERT_EQ(order("node9").verdict, OperatorVerdict::kDone);
+  for (const std::uint32_t again : {2U, 3U}) {
+    EXPECT_EQ(start(7, again), ProcessIncarnation{});
+    EXPECT_EQ(ends(), std::vector<std::uint32_t>(again, 4));
+  }
+  EXPECT_NE(start(8, 1), ProcessIncarnation{}) << "a person has started it again";
+  EXPECT_EQ(ends().size(), 3U);
+  bench.lose(process_of("node9"));
+  EXPECT_NE(start(8, 2), ProcessIncarnation{}) << "that one's keeper, which nobody has told to end, may";
+}
+
 TEST_F(Evict, WhoIsOutAlreadyIsSaidToBeOut) {
   ASSERT_EQ(order("node1").verdict, OperatorVerdict::kDone);
   const std::size_t told = ends().size();
