@@ -193,7 +193,8 @@ CommandSpec eval() {
        kOneDevice,
        kJson},
       "The periodic evaluations of a run take the first eval.batches batches, the final one eval.final_batches (0:\n"
-      "all). With the same number of batches this command gives the same loss, in one process bit for bit.\n"
+      "all). With the same number of batches this command gives the same loss, in one process bit for bit. Where\n"
+      "the run's text is not the one that the checkpoint was trained on, a warning says so.\n"
       "--json prints {\"step\":N,\"windows\":N,\"tokens\":N,\"loss\":nats per token,\"perplexity\":X,"
       "\"bits_per_byte\":X},\nwith null for a number that is not finite."};
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -91,6 +92,21 @@ TEST(Evaluation, TheFinalOneShowsHowFarItIsAndHasANameOfItsOwn) {
   EXPECT_EQ(nowhere.wait(kRunLimit), 3);
   EXPECT_NE(nowhere.err().find("none/metrics.jsonl"), std::string::npos) << nowhere.err();
   EXPECT_FALSE(std::filesystem::exists(file + "2"));
+}
+
+// The validation windows are the end of the text: of another text they are others.
+TEST(Evaluation, OfATextThatHasChangedSaysSo) {
+  ProcessScene scene;
+  const SmallRun run{1, 1, 2, {"eval.every=0"}};
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", run, {"--single"})), 0);
+  const std::string words = "was trained on another text, or with another tokenizer";
+  Program& same = scene.start({"eval", scene.run().string(), "--batches", "1"});
+  EXPECT_EQ(same.wait(kRunLimit), 0);
+  EXPECT_EQ(same.err().find(words), std::string::npos) << "the control: " << same.err();
+  std::ofstream(scene.text(), std::ios::app) << "One more sentence.";
+  Program& changed = scene.start({"eval", scene.run().string(), "--batches", "1"});
+  EXPECT_EQ(changed.wait(kRunLimit), 0);
+  EXPECT_NE(changed.err().find(words), std::string::npos) << changed.err();
 }
 
 // Eager updates put every replica ahead of what all agreed on, and a checkpoint holds both.

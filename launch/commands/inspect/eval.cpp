@@ -27,6 +27,15 @@ Result<std::shared_ptr<const Tokens>> tokens_to_evaluate(const EvalOptions& opti
   return fail(Error::kInvalidData, "--data: " + tokens.failure().message + " Name a text file.");
 }
 
+// The figures of a run that was trained on one text are not comparable over another one's end.
+void say_if_text_changed(const SavedRun& run, const Tokens& tokens) {
+  const CheckpointManifest& manifest = run.checkpoint.manifest();
+  if (tokens.corpus_sha256() == manifest.corpus_sha256) return;
+  say("warning: the checkpoint after ", manifest.step,
+      " steps was trained on another text, or with another tokenizer, ",
+      "than [data] names now: these figures are of windows that may differ from those of the run");
+}
+
 Result<std::unique_ptr<StageExecutor>> load_executor(const SavedRun& run, const std::string& device) {
   auto executor = make_stage_executor({run.config, StageId{0}, 1, device});
   if (!executor) return executor.failure();
@@ -60,6 +69,7 @@ Result<int> run_eval(const EvalOptions& options) {
   if (!tokenizer) return tokenizer.failure();
   const auto tokens = tokens_to_evaluate(options, run->config, **tokenizer);
   if (!tokens) return tokens.failure();
+  if (!options.data) say_if_text_changed(*run, **tokens);
   auto executor = load_executor(*run, *device);
   if (!executor) return executor.failure();
   const EvaluationPlan plan(*tokens, static_cast<std::uint64_t>(run->config.model.context), run->config.batch);
