@@ -98,7 +98,6 @@ Result<SimulateStepOptions> simulate_step_options(const Options& options) {
   SimulateStepOptions out;
   out.form = options.has("--json") ? OutputForm::kJson : OutputForm::kText;
   out.scene = scene_of(*plan);
-  out.best_split_s = plan->time->compute_s;
   const auto steps = options.count("--steps", 1, kStepsMax);
   if (!steps) return steps.failure();
   out.scene.steps = static_cast<std::size_t>(steps->value_or(out.scene.steps));
@@ -113,7 +112,7 @@ Result<SimulateStepOptions> simulate_step_options(const Options& options) {
 }
 
 Result<int> run_simulate_step(const SimulateStepOptions& options) {
-  const StepReport report{&options.scene, simulate_steps(options.scene), options.best_split_s};
+  const StepReport report{&options.scene, simulate_steps(options.scene)};
   print(options.form == OutputForm::kJson ? json_of(report) : text_of(report));
   return 0;
 }

@@ -11,7 +11,6 @@ namespace shoal {
 
 struct SimulateStepOptions {
   StepScene scene;
-  double best_split_s = 0;
   OutputForm form = OutputForm::kText;
 };
 

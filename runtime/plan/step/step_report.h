@@ -2,7 +2,8 @@
 //
 // JSON: {"steps":[{"ms":X,"replicas":[N,..],"microbatches":{"NAME":N,..}}],"moves":N,"median_ms":X,"best_split_ms":X,
 // "percent_of_best_split":X}; the median is over the steps behind the first two, where there are any; the best split is
-// that of whole microbatches over the slowest stage at the start, without links.
+// that of whole microbatches over the slowest stage, without links: the median over the same steps, each by the speeds
+// at its begin.
 #pragma once
 
 #include <string>
@@ -15,7 +16,6 @@ namespace shoal {
 struct StepReport {
   const StepScene* scene = nullptr;
   std::vector<SimulatedStep> steps;
-  double best_split_s = 0;
 };
 
 [[nodiscard]] double median_s(const std::vector<SimulatedStep>& steps);

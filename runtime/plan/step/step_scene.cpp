@@ -1,11 +1,14 @@
 // Takes apart what a plan has as sums.
 #include "runtime/plan/step/step_scene.h"
 
+#include <algorithm>
 #include <map>
 #include <tuple>
+#include <vector>
 
 #include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/plan/resources/step_time.h"
 
 namespace shoal {
 
@@ -15,6 +18,20 @@ double pass_s_at(const StepMachine& machine, double now_s) {
     if (pass.from_s <= now_s) pass_s = pass.pass_s;
   }
   return pass_s;
+}
+
+double best_split_s(const StepScene& scene, double now_s) {
+  constexpr double kPasses = 3;  // of one microbatch: a forward, and a backward of two
+  std::map<std::size_t, std::vector<double>> microbatch_s;
+  for (const StepMachine& machine : scene.machines) {
+    microbatch_s[machine.stage].push_back(kPasses * pass_s_at(machine, now_s) * scene.loads[machine.stage]);
+  }
+  const auto microbatches = static_cast<std::uint64_t>(microbatches_per_step(scene.config));
+  double slowest_s = 0;
+  for (const auto& [stage, of_it] : microbatch_s) {
+    slowest_s = std::max(slowest_s, best_split(of_it, microbatches).takes_s);
+  }
+  return slowest_s;
 }
 
 StepScene scene_of(const RunPlan& plan) {

@@ -50,6 +50,10 @@ struct StepScene {
   std::size_t steps = 6;
 };
 
+// Returns what a step takes with the best split of its whole microbatches over each stage's machines: of the slowest
+// stage, at the speeds of that moment, with every machine where it is at the start, and without links.
+[[nodiscard]] double best_split_s(const StepScene& scene, double now_s);
+
 // The machines of a plan, stage by stage, and its bytes; several of one kind are called NAME.1, NAME.2 and so on.
 // CHECKs that the plan has speeds.
 [[nodiscard]] StepScene scene_of(const RunPlan& plan);

@@ -129,12 +129,24 @@ TEST(StepSimulation, ReplicasMoveToWhereCapacityIsShort) {
   EXPECT_NEAR(moved.back().takes_s, balanced.back().takes_s, 0.1 * balanced.back().takes_s);
 }
 
+// One that becomes three times as slow has another best split from then on.
+TEST(StepReport, ComparesWithTheBestSplitOfTheSpeedsThatMachinesHave) {
+  StepScene scene = scene_of({{0.1, 0.1}}, 4, Routing::kCostToGo);
+  EXPECT_DOUBLE_EQ(best_split_s(scene, 0), 0.6);
+  scene.machines[0].passes.push_back({0.5, 0.3});
+  EXPECT_DOUBLE_EQ(best_split_s(scene, 0.4), 0.6);
+  EXPECT_DOUBLE_EQ(best_split_s(scene, 0.5), 0.9);
+  const StepReport report{&scene, {{1, {}, {2}, 0}, {1, {}, {2}, 0}, {1, {}, {2}, 0}}};
+  EXPECT_THAT(text_of(report), testing::HasSubstr("90.0 % of the best split of whole microbatches (900 ms)"));
+}
+
 TEST(StepReport, SaysTheMedianBehindTheFirstTwo) {
   const StepScene scene = scene_of({{0.1}}, 4, Routing::kIwrr);
-  const StepReport report{&scene, {{9, {4}, {1}, 0}, {9, {4}, {1}, 0}, {2, {4}, {1}, 0}, {4, {4}, {1}, 0}}, 1.5};
+  const StepReport report{&scene, {{9, {4}, {1}, 0}, {9, {4}, {1}, 0}, {2, {4}, {1}, 0}, {4, {4}, {1}, 0}}};
   EXPECT_DOUBLE_EQ(median_s(report.steps), 3);
-  EXPECT_THAT(text_of(report), testing::HasSubstr("median 3000 ms, 50.0 % of the best split"));
-  EXPECT_THAT(json_of(report), testing::HasSubstr("\"percent_of_best_split\": 50.0"));
+  EXPECT_THAT(text_of(report),
+              testing::HasSubstr("median 3000 ms, 40.0 % of the best split of whole microbatches (1200 ms)"));
+  EXPECT_THAT(json_of(report), testing::HasSubstr("\"percent_of_best_split\": 40.0"));
 }
 
 }  // namespace
