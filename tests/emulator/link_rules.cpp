@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <sstream>
 
 #include "runtime/base/compose.h"
@@ -37,7 +38,7 @@ Status read_value(const std::string& word, LinkCommand& command) {
   const char* first = word.data() + equals + 1;
   const char* last = word.data() + word.size();
   const auto read = std::from_chars(first, last, value);
-  if (first == last || read.ec != std::errc() || read.ptr != last || value < 0) {
+  if (first == last || read.ec != std::errc() || read.ptr != last || !std::isfinite(value) || value < 0) {
     return refuse(word, "expected a number of at least 0");
   }
   command.values[key] = value;

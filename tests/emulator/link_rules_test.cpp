@@ -61,9 +61,9 @@ TEST(LinkRules, ShapeKeepsWhatItDoesNotName) {
 }
 
 TEST(LinkRules, RefuseWhatTheyDoNotUnderstand) {
-  for (const char* text :
-       {"", "cut", "cut a b", "cut a => b", "break a -> b", "shape a -> b delay=3", "heal a -> b x=1",
-        "shape a -> b delay_ms=", "shape a -> b delay_ms=-1", "cut a -> b for_ms=soon"}) {
+  for (const char* text : {"", "cut", "cut a b", "cut a => b", "break a -> b", "shape a -> b delay=3",
+                           "heal a -> b x=1", "shape a -> b delay_ms=", "shape a -> b delay_ms=-1",
+                           "shape a -> b delay_ms=inf", "shape a -> b delay_ms=nan", "cut a -> b for_ms=soon"}) {
     const auto command = parse_link_command(text);
     EXPECT_FALSE(command.ok()) << text;
   }

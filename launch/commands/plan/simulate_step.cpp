@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <functional>
 
 #include "launch/arguments.h"
@@ -22,7 +23,7 @@ std::optional<double> number_of(std::string_view text) {
   double value = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_whole = read.ec == std::errc{} && read.ptr == text.data() + text.size();
-  return is_whole && value >= 0 ? std::optional(value) : std::nullopt;
+  return is_whole && std::isfinite(value) && value >= 0 ? std::optional(value) : std::nullopt;
 }
 
 Result<RunPlan> planned(const Options& options) {
