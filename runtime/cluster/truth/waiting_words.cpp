@@ -85,7 +85,8 @@ std::string explain_gathering(const Truth& truth) {
   if (const std::string refusal = explain_refusal(truth); !refusal.empty()) return "waiting for workers: " + refusal;
   const ReplicasWanted& replicas = truth.config.replicas;
   std::size_t have = truth.roster.processes.alive(ProcessRole::kNode).size();
-  const bool shares = truth.config.share_devices && have > 0 && have < replicas.total(truth.config.stages);
+  const bool shares = truth.config.share_devices && have < replicas.total(truth.config.stages);
+  if (shares && have == 0) return "waiting for a node: one is enough to begin (swarm.share_devices)";
   if (shares) return compose("waiting whether more nodes come, or ", counted(have, "worker"), " will serve all stages");
   std::map<std::size_t, int> lacking;
   for (std::uint32_t slot = 0; slot < replicas.most(); ++slot) {  // filled across the stages first
