@@ -124,7 +124,7 @@ Answers ReturnDuty::conclude(Instant now) const {
     answers.tell(MembersDue{"it did not come back to the spawner"});
     answers.tell(TrainingBegins{steps});
     answers.announce("resumed", "spawner",
-                     compose(live, " of ", counted(members, "replica"), " came back within ", duration_text(took),
+                     compose(live, " of ", counted(members, "replica"), " came back in ", duration_text(took),
                              "; step ", steps, " goes on"));
   }
   return answers;
