@@ -103,11 +103,12 @@ std::string program_folder() {
   return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().string();
 }
 
-Failure execute(const std::vector<std::string>& arguments) {
+Failure execute(const std::vector<std::string>& arguments, BlockedSignals blocked) {
   auto argv = as_argv(arguments);
   sigset_t none;
   ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);  // a keeper that was asked to end leaves signals blocked
+  // A keeper that was asked to end leaves signals blocked.
+  if (blocked == BlockedSignals::kLetGo) ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::execv(argv[0], argv.data());
   return cannot("start " + arguments.front(), errno);
 }

@@ -32,7 +32,10 @@ void signal_child(pid_t pid, int signal);
 // The folder of the running executable, where its sister program lies.
 [[nodiscard]] std::string program_folder();
 
-// Replaces this process by another program; returns only on failure.
-[[nodiscard]] Failure execute(const std::vector<std::string>& arguments);
+// Replaces this process by another program; returns only on failure. Blocked signals are let go, or wait until the
+// program takes them.
+enum class BlockedSignals { kLetGo, kWait };
+[[nodiscard]] Failure execute(const std::vector<std::string>& arguments,
+                              BlockedSignals blocked = BlockedSignals::kLetGo);
 
 }  // namespace shoal

@@ -1,6 +1,8 @@
 // A signal that is ignored and blocked would still be taken by a thread that waits for it: it must not be in the set.
 #include "launch/stop_signals.h"
 
+#include <unistd.h>
+
 #include <ctime>
 
 namespace shoal {
@@ -24,6 +26,13 @@ sigset_t stop_signal_set() {
   ::sigemptyset(&set);
   for (const int signal : stop_signals()) ::sigaddset(&set, signal);
   return set;
+}
+
+void end_at_stop_signals() {
+  struct sigaction action {};
+  action.sa_handler = [](int signal) { ::_exit(saved_status(signal)); };
+  ::sigemptyset(&action.sa_mask);
+  for (const int signal : stop_signals()) ::sigaction(signal, &action, nullptr);
 }
 
 void block_stop_signals() {

@@ -27,6 +27,9 @@ inline constexpr std::chrono::milliseconds kOneWish{50};
 // The same as the set that sigprocmask() and sigtimedwait() take.
 [[nodiscard]] sigset_t stop_signal_set();
 
+// From here until they are blocked one of them ends the process with the status above: there is nothing to save yet.
+void end_at_stop_signals();
+
 // Blocks them: from here on they wait until they are taken.
 void block_stop_signals();
 // Takes one that waits, and whatever waits with it: the same wish. 0: none does.

@@ -94,5 +94,19 @@ TEST(PoliteStop, WordsThatNobodyReadsEndNothing) {
             0);
 }
 
+TEST(StopSignals, EndAProcessThatHasNothingToSaveWithTheStatusOfASavedOne) {
+  const auto status_of_one = [](int signal, sighandler_t hangup) {
+    return status_of([&] {
+      ::signal(SIGHUP, hangup);
+      end_at_stop_signals();
+      ::raise(signal);
+      return kNotAsked;
+    });
+  };
+  EXPECT_EQ(status_of_one(SIGINT, SIG_DFL), 130);
+  for (const int signal : {SIGTERM, SIGUSR1, SIGHUP}) EXPECT_EQ(status_of_one(signal, SIG_DFL), 75) << signal;
+  EXPECT_EQ(status_of_one(SIGHUP, SIG_IGN), kNotAsked) << "under nohup";
+}
+
 }  // namespace
 }  // namespace shoal

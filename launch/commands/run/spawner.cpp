@@ -15,6 +15,7 @@
 #include "launch/processes/ports/free_ports.h"
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
+#include "launch/stop_signals.h"
 #include "runtime/base/file.h"
 #include "runtime/executor/poison_hook.h"
 #include "runtime/transport/control/control_client.h"
@@ -153,6 +154,7 @@ Result<int> keep_spawner(const KeepSpawnerOptions& options) {
 }
 
 Result<int> run_spawner(const SpawnerOptions& options) {
+  end_at_stop_signals();
   if (const auto poison = poison_from_environment(); !poison) return poison.failure();
   if (const auto enough = check_open_files(open_files_allowed()); !enough) return enough.failure();
   auto chosen = choose_run(options.run, surroundings_here());

@@ -114,7 +114,8 @@ Failure become_single(const TrainOptions& options, const ChosenRun& chosen) {
   add_steps(arguments, options);
   if (chosen.is_resumed) arguments.push_back("--resumed");
   if (!options.devices.empty()) arguments.insert(arguments.end(), {"--device", options.devices.front()});
-  return execute(arguments);
+  block_stop_signals();  // until the program is there that finishes a step for them
+  return execute(arguments, BlockedSignals::kWait);
 }
 
 // Devices as they are, and the options that a person gives again to go on with the same.
@@ -150,6 +151,7 @@ std::string choices_again(const TrainOptions& given) {
 }  // namespace
 
 Result<int> run_train(const TrainOptions& given) {
+  end_at_stop_signals();
   if (const auto poison = poison_from_environment(); !poison) return poison.failure();
   const auto settled = with_devices_settled(given);
   if (!settled) return settled.failure();
