@@ -106,6 +106,27 @@ TEST(Damage, CheckpointsThatAreGoneEndTheResumedRun) {
   }
 }
 
+// Whoever changes the file by hand hears of it before anything is started.
+TEST(Damage, AConfigurationOfAnotherModelIsRefusedAtOnce) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", with_checkpoints(), {"--steps", "10"})), 0);
+  const std::string path = (scene.run() / "config.toml").string();
+  const std::string config = *read_file(path);
+  const auto at = config.find("width = ");
+  ASSERT_NE(at, std::string::npos);
+  ASSERT_TRUE(replace_file(path, config.substr(0, at) + "width = 40" + config.substr(config.find('\n', at))).ok());
+  for (const std::vector<std::string>& how : {std::vector<std::string>{}, {"--single"}}) {
+    std::vector<std::string> arguments = {"train", "--resume", scene.run().string()};
+    arguments.insert(arguments.end(), how.begin(), how.end());
+    Program& resumed = scene.start(arguments);
+    EXPECT_EQ(resumed.wait(kRunLimit), 2);
+    EXPECT_NE(resumed.err().find("do not fit the checkpoint after 10 steps"), std::string::npos) << resumed.err();
+    EXPECT_EQ(resumed.err().find("run directory"), std::string::npos) << resumed.err();
+  }
+  ASSERT_TRUE(replace_file(path, config).ok());
+  EXPECT_EQ(scene.run_to_end({"train", "--resume", scene.run().string()}), 0) << "the control";
+}
+
 TEST(Damage, ACheckpointThatIsGoneIsMissed) {
   ProcessScene scene;
   train_ten_of_twenty(scene);

@@ -24,6 +24,7 @@
 #include "runtime/data/tokens.h"
 #include "runtime/storage/checkpoint_claim.h"
 #include "runtime/storage/checkpoint_reader.h"
+#include "runtime/storage/checkpoint_shapes.h"
 #include "runtime/trace/metrics/metrics_file.h"
 #include "runtime/transport/control/enrolment.h"
 
@@ -52,10 +53,31 @@ Status check_can_write(const std::string& path) {
   return fail(Error::kIo, compose("cannot append to ", path, ": ", std::strerror(errno)));
 }
 
+// Refuses a configuration of another model than was saved, as a config.toml that somebody has changed is. Damaged
+// files tell nothing of a model: they are passed over, and said later.
+Status check_is_saved_model(const RunDirectory& run, const Config& config) {
+  TensorShapes wanted;
+  for (const TensorSpec& tensor : whole_model(config.model).tensors) wanted[tensor.name] = tensor.shape;
+  const auto checkpoints = run.checkpoints(config);
+  const std::string id = id_of(run);
+  for (const std::uint64_t step : list_checkpoints(checkpoints, id, Damaged::kLeftOut)) {
+    const auto folder = checkpoint_folder(checkpoints, step);
+    const TensorShapes saved = weight_shapes_of(folder);
+    if (saved.empty()) continue;
+    const std::string difference = shape_difference(saved, wanted);
+    if (difference.empty()) return Done{};
+    if (!Checkpoint::open(folder, id)) continue;
+    return fail(Error::kUsage, compose("[model] and data.tokenizer do not fit the checkpoint after ", step,
+                                       " steps: ", difference, "; put them back as they were when the run began"));
+  }
+  return Done{};
+}
+
 // A branch may go back behind --steps.
 Status check_is_ours_to_resume(const RunDirectory& run, const ChosenRun& chosen, std::optional<std::uint64_t> stop_at) {
   const auto stop = chosen.branch ? std::nullopt : stop_at;
   if (auto status = check_can_go_on(run, chosen.config, stop); !status) return status.failure();
+  if (auto status = check_is_saved_model(run, chosen.config); !status) return status.failure();
   if (!chosen.branch) {
     if (auto status = check_run_goes_so_far(run, chosen.config); !status) return status.failure();
   }
