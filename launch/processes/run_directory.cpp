@@ -142,6 +142,12 @@ std::string id_of(const RunDirectory& run) {
   return authority ? run_text(authority->run()) : std::string();
 }
 
+Status check_is_there(const std::string& run_directory) {
+  std::error_code error;
+  if (std::filesystem::is_directory(run_directory, error)) return Done{};
+  return fail(Error::kUsage, compose(run_directory, ": there is no such directory; name a run directory"));
+}
+
 Result<Config> read_run_config(const std::string& run_directory) {
   const RunDirectory run{run_directory};
   const auto text = read_file(run.config());

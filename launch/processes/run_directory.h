@@ -72,6 +72,9 @@ struct SpawnerAddress {
 // What the run is called in manifests; empty where its authority is not there or cannot be read.
 [[nodiscard]] std::string id_of(const RunDirectory& run);
 
+// Refuses a directory that a person named and that is not there. Errors: kUsage.
+[[nodiscard]] Status check_is_there(const std::string& run_directory);
+
 // The configuration in it. Errors: kUsage when there is no run, or its file is not valid.
 [[nodiscard]] Result<Config> read_run_config(const std::string& run_directory);
 

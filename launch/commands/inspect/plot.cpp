@@ -22,8 +22,10 @@ std::string last_name(const std::string& directory) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
-// A run as it is drawn; a person hears of lines that are left out. Errors: those of read_run_series().
+// A run as it is drawn; a person hears of lines that are left out. Errors: those of read_run_series(); kUsage: it is
+// not there.
 Result<RunSeries> read_run(const std::string& directory, const std::string& name) {
+  if (Status there = check_is_there(directory); !there) return there.failure();
   const std::string lines = RunDirectory{directory}.metrics();
   auto run = read_run_series(lines);
   if (!run) return run.failure();

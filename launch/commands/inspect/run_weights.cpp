@@ -43,6 +43,7 @@ void add_checkpoints(const std::filesystem::path& folder, const std::string& run
 }  // namespace
 
 Result<Weights> weights_of_run(const std::string& run_directory) {
+  if (Status there = check_is_there(run_directory); !there) return there.failure();
   const RunDirectory run{run_directory};
   Weights found;
   const auto metrics = read_file(run.metrics());

@@ -11,7 +11,7 @@
 namespace shoal {
 
 // Steps applied -> weights_sha256, from the final lines of metrics.jsonl and the manifests of the checkpoints that are
-// still there. Errors: kInvalidData when there are none, kIo.
+// still there. Errors: kInvalidData when there are none, kUsage when there is no such directory, kIo.
 [[nodiscard]] Result<std::map<std::uint64_t, std::string>> weights_of_run(const std::string& run_directory);
 
 // Why the two runs differ, or nothing. `compared` is the number of steps applied at which they were compared. Errors:

@@ -288,7 +288,7 @@ Result<std::string> tell_microbatch(const RunTrace& trace, MicrobatchName name) 
     if (is_own) branches.insert(event.cause.branch);
   }
   if (branches.empty()) {
-    return fail(Error::kInvalidData,
+    return fail(Error::kUsage,
                 compose("the trace knows nothing of microbatch ", name.microbatch, " of step ", name.step,
                         trace.is_full() ? "" : "; microbatches are traced with trace.level=all only"));
   }

@@ -18,7 +18,7 @@ struct MicrobatchName {
 [[nodiscard]] Result<MicrobatchName> parse_microbatch(const std::string& text);
 
 // Lines in time order, times relative to the beginning of the step; a step that was trained on several branches is told
-// once for each. Errors: kInvalidData when the trace knows nothing of it.
+// once for each. Errors: kUsage when the trace knows nothing of it.
 [[nodiscard]] Result<std::string> tell_microbatch(const RunTrace& trace, MicrobatchName name);
 
 }  // namespace shoal

@@ -76,7 +76,7 @@ TEST(RunWeights, ThatCannotBeComparedAreAnError) {
   const std::string later = run_with(scratch, "later", final_line(20, "aa"));
   EXPECT_EQ(compare_weights(one, later).failure().error, Error::kInvalidData);
   EXPECT_FALSE(compare_weights(one, run_with(scratch, "empty", "")).ok());
-  EXPECT_FALSE(compare_weights(one, (scratch.path() / "nowhere").string()).ok());
+  EXPECT_EQ(compare_weights(one, (scratch.path() / "nowhere").string()).failure().error, Error::kUsage);
 }
 
 }  // namespace
