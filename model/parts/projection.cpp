@@ -70,8 +70,10 @@ at::Tensor Projection::backward(const at::Tensor& dy_BTO, Tape& tape, ParameterG
 
 Head::Head(const ProjectionSpec& spec, const Parameters& parameters) : weight_VC_(parameters.of_product(spec.weight)) {
   if (!weight_VC_.copy.defined() || parameters.fused() == nullptr) return;
-  const std::int64_t rows = (weight_VC_.value.size(0) + kRowsTogether - 1) / kRowsTogether * kRowsTogether;
-  padded_VC_ = at::zeros({rows, weight_VC_.value.size(1)}, weight_VC_.copy.options());
+  const std::int64_t vocabulary = weight_VC_.value.size(0);
+  const std::int64_t rows = (vocabulary + kRowsTogether - 1) / kRowsTogether * kRowsTogether;
+  const bool is_whole = rows == vocabulary;
+  padded_VC_ = is_whole ? weight_VC_.copy : at::zeros({rows, weight_VC_.value.size(1)}, weight_VC_.copy.options());
 }
 
 at::Tensor Head::forward(const at::Tensor& x_BTC, Tape& tape) const {
@@ -83,7 +85,7 @@ at::Tensor Head::forward(const at::Tensor& x_BTC, Tape& tape) const {
   tape.keep(x_NC);
   const std::int64_t B = x_BTC.size(0), T = x_BTC.size(1), V = weight_VC_.value.size(0);
   if (padded_VC_.defined()) {
-    padded_VC_.narrow(0, 0, V).copy_(weight_VC_.copy);
+    if (padded_VC_.size(0) != V) padded_VC_.narrow(0, 0, V).copy_(weight_VC_.copy);
     return at::mm(x_NC, padded_VC_.t()).view({B, T, -1}).narrow(2, 0, V);
   }
   const at::Tensor logits_NV =

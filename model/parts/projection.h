@@ -47,7 +47,7 @@ class Head final : public ModelPart {
                                            ParameterGradients& gradients) const;
 
   Parameter weight_VC_;
-  at::Tensor padded_VC_;  // bf16: the weight's copy with rows of zeros behind it, written by each forward
+  at::Tensor padded_VC_;  // the copy itself, or with rows of zeros behind it, written by each forward
 };
 
 }  // namespace shoal

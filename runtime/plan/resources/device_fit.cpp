@@ -1,4 +1,5 @@
-// What comes and goes is rounded up by a tenth for what lies free between its pieces, as on the host.
+// What comes and goes is rounded up by a twentieth for what lies free between its pieces. Checked against an H100:
+// runtime/device/cuda/FACTS.md.
 #include "runtime/plan/resources/device_fit.h"
 
 #include <algorithm>
@@ -10,19 +11,57 @@ namespace shoal {
 namespace {
 
 constexpr std::uint64_t kFloat = sizeof(float);
-constexpr std::uint64_t kContextBytes = 600'000'000;  // of the driver and of the libraries' workspaces, by their pages
-constexpr std::uint64_t kAllocatorDivisor = 10;
+constexpr std::uint64_t kBf16 = 2;
+constexpr std::uint64_t kContextBytes = 800'000'000;  // of the driver and of the libraries' workspaces
+constexpr std::uint64_t kAllocatorDivisor = 20;
+constexpr std::uint64_t kRowsTogether = 64;    // of padded logits (model/parts/projection.cpp)
+constexpr std::uint64_t kPassingVectors = 10;  // bytes per element of a microbatch's border, between two kernels
 
 [[nodiscard]] std::string gibibytes(std::uint64_t bytes, int digits = 1) {
   return compose(std::fixed, std::setprecision(digits), static_cast<double>(bytes) / (1024.0 * 1024 * 1024));
 }
 [[nodiscard]] std::string exactly(std::uint64_t bytes) { return gibibytes(bytes, 3); }
 
+[[nodiscard]] std::uint64_t up_to(std::uint64_t count, std::uint64_t multiple) {
+  return (count + multiple - 1) / multiple * multiple;
+}
+
+[[nodiscard]] bool is_bf16(const Config& config) { return config.model.precision == Precision::kBf16; }
+
+[[nodiscard]] std::uint64_t vocabulary(const Config& config) {
+  return static_cast<std::uint64_t>(config.model.vocabulary);
+}
+
+// Of every tensor in bf16, and the head's with its padding in both models (the trained and the agreed one).
+[[nodiscard]] std::uint64_t copies_of(const Config& config, const CutStage& stage, std::uint64_t weights) {
+  if (!is_bf16(config)) return 0;
+  const std::uint64_t flat = weights / 2 * (config.sync.mode == SyncMode::kDiloco ? 2 : 1);
+  const std::uint64_t rows = up_to(vocabulary(config), kRowsTogether);
+  const bool is_padded = stage.has_head && rows != vocabulary(config);
+  return flat + (is_padded ? 2 * kBf16 * rows * static_cast<std::uint64_t>(config.model.width) : 0);
+}
+
+// Logits of the microbatch that is computed, whose gradient takes their place, and the head's own gradient. Rows that
+// kernels do not take as they are exist twice.
+[[nodiscard]] std::uint64_t head_bytes(const Config& config, std::uint64_t tokens) {
+  const std::uint64_t rows = up_to(vocabulary(config), kRowsTogether);
+  const std::uint64_t gradient = kFloat * rows * static_cast<std::uint64_t>(config.model.width);
+  if (is_bf16(config)) return tokens * kBf16 * rows + gradient;
+  return tokens * kFloat * vocabulary(config) * (vocabulary(config) % 8 == 0 ? 1 : 2) + gradient;
+}
+
+[[nodiscard]] std::uint64_t tokens_of(const Config& config) {
+  return static_cast<std::uint64_t>(config.batch.microbatch) * static_cast<std::uint64_t>(config.model.context);
+}
+
+// One microbatch's graph, where it is computed again.
+[[nodiscard]] std::uint64_t graph_bytes(const Config& config, const CutStage& stage) {
+  return config.pipeline.recompute ? tokens_of(config) * kFloat * stage.kept_values : 0;
+}
+
 [[nodiscard]] std::uint64_t bytes_in_flight(const Config& config, const CutStage& stage) {
   const auto width = static_cast<std::uint64_t>(config.model.width);
-  const auto tokens =
-      static_cast<std::uint64_t>(config.batch.microbatch) * static_cast<std::uint64_t>(config.model.context);
-  return tokens * kFloat * (config.pipeline.recompute ? width : stage.kept_values + width);
+  return tokens_of(config) * kFloat * (config.pipeline.recompute ? width : stage.kept_values + width);
 }
 
 }  // namespace
@@ -34,9 +73,12 @@ DeviceNeed device_need(const Config& config, const std::vector<CutStage>& stages
   DeviceNeed need;
   need.held = held_microbatches(config, stage);
   need.per_microbatch = bytes_in_flight(config, stages[stage]);
-  need.kept = host.weights + host.optimizer + agreed + host.accumulators + host.mean + kContextBytes;
-  const std::uint64_t of_flight = need.per_microbatch * need.held;
-  need.computing = host.gradients + host.letters + host.activations - std::min(of_flight, host.activations);
+  const std::uint64_t copies = copies_of(config, stages[stage], host.weights);
+  need.kept = host.weights + copies + host.optimizer + agreed + host.accumulators + host.mean + kContextBytes;
+  const std::uint64_t tokens = tokens_of(config);
+  const std::uint64_t head = stages[stage].has_head ? head_bytes(config, tokens) : 0;  // before others have gradients
+  const std::uint64_t passing = kPassingVectors * tokens * static_cast<std::uint64_t>(config.model.width);
+  need.computing = host.letters + passing + graph_bytes(config, stages[stage]) + std::max(head, host.gradients);
   need.reducing = host.accumulators + 2 * host.mean;  // the sum that comes back, and its mean in double
   return need;
 }
@@ -63,7 +105,7 @@ std::string parts_of_need(const DeviceNeed& need, const MemoryNeed& of_replica) 
                  exactly(of_replica.mean), ", context ", exactly(kContextBytes), ", in all ", exactly(need.kept),
                  " kept; while it computes ", exactly(need.computing), " (gradients ", exactly(of_replica.gradients),
                  ", letters ", exactly(of_replica.letters), ") and ", need.held, " x ", exactly(need.per_microbatch),
-                 " in flight, or ", exactly(need.reducing), " while it reduces; and a tenth of these");
+                 " in flight, or ", exactly(need.reducing), " while it reduces; and a twentieth of these");
 }
 
 std::string use_text(const DeviceUse& use, const DeviceNeed& need) {

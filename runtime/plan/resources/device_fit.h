@@ -2,7 +2,8 @@
 //
 // A GPU has no memory to lend: what does not fit ends the process in the third step. Derived from memory_need(), less
 // what lies on the host (program, images, copies for the wire), with what a device holds besides: activations and
-// gradients that its neighbours were given, and temporaries of the update. Pure.
+// gradients that its neighbours were given, logits as its kernels take them, and temporaries of the update. Recorded
+// graphs keep more. Pure.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 namespace shoal {
 
 struct DeviceNeed {
-  std::uint64_t kept = 0;            // weights, averages, sums, mean, and the device's own context
+  std::uint64_t kept = 0;            // weights and their copies, averages, sums, mean, and the device's own context
   std::uint64_t computing = 0;       // gradients, logits, letters, and one graph where it is computed again
   std::uint64_t per_microbatch = 0;  // of those in flight
   std::uint64_t reducing = 0;        // in place of these two, between the microbatches and the update
