@@ -10,9 +10,20 @@
 
 namespace shoal {
 
+// CUDA's words for what a device failed with before, which the next launch is told of by its number.
+inline const char* launch_error_words(gpu::LaunchError error) {
+  switch (error) {
+    case 2: return "out of memory";
+    case 700: return "an illegal memory access was encountered";
+    case 719: return "unspecified launch failure";
+    default: return "a kernel was not launched";
+  }
+}
+
 inline void check_launched(gpu::LaunchError error, const char* kernel) {
   CHECK(error != gpu::kRefusedShape, kernel);  // the caller asks which shapes are taken
-  TORCH_CHECK(error == gpu::kLaunched, "CUDA error: kernel ", kernel, " was not launched (", error, ")");
+  TORCH_CHECK(error == gpu::kLaunched, "CUDA error: ", launch_error_words(error), " (", error, ", seen at ", kernel,
+              ")");
 }
 
 template <class T>
