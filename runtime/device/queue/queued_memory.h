@@ -1,5 +1,5 @@
 // Values of a sum that a library makes on a device: torch's memory, a queue of its own, a mark behind the sum.
-// Not seen on a GPU.
+// On an H100 a sum of one rank was made in it.
 #pragma once
 
 #include <memory>
