@@ -45,8 +45,8 @@ at::Tensor Transformer::forward(const at::Tensor& input) const {
   return forward(input, tape);
 }
 
-at::Tensor Transformer::backward(const at::Tensor& gradient, Tape& tape, ParameterGradients& gradients) const {
-  StreamGradient d{gradient};
+at::Tensor Transformer::backward(at::Tensor gradient, Tape& tape, ParameterGradients& gradients) const {
+  StreamGradient d{std::move(gradient)};
   for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) d = (*part)->backward_stream(d, tape, gradients);
   CHECK(tape.is_empty(), "a backward takes all that its forward kept");
   return d.d;

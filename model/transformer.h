@@ -34,7 +34,7 @@ class Transformer {
 
   // gradient: of what forward returned; `tape` is that forward's and is used up. Sets the gradient of every parameter
   // and returns the input's: undefined when the stage has the embedding.
-  [[nodiscard]] at::Tensor backward(const at::Tensor& gradient, Tape& tape, ParameterGradients& gradients) const;
+  [[nodiscard]] at::Tensor backward(at::Tensor gradient, Tape& tape, ParameterGradients& gradients) const;
 
  private:
   int context_;

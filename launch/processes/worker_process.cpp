@@ -248,7 +248,11 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
     stage_settings.make_runner = [wanted, order, end_process](const TellJobEnd& tell) {
       return make_runner(wanted, order, tell, end_process);
     };
-    add_collective(stage_settings, options.device, end_process);
+    const EndProcess end_without_blame = [note, end_process](const std::string& reason) {
+      note->close();  // whatever is computed beside a library's call is not to blame
+      end_process(reason);
+    };
+    add_collective(stage_settings, options.device, end_without_blame);
     auto actor = process.system().spawn<caf::detached>(stage, std::move(stage_settings));
     process.own_while_it_lives(actor);
     return actor;

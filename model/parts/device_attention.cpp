@@ -16,12 +16,14 @@ namespace {
 
 using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
-constexpr std::int64_t kCudnnHead = 128;  // elements of a head at most, of a multiple of 8 tokens
+constexpr std::int64_t kCudnnHead = 128;   // elements of a head at most
+constexpr std::int64_t kCudnnTokens = 64;  // at least, and a multiple of 8
 
 bool is_for_flash(const at::Tensor& q_BHTD) { return q_BHTD.scalar_type() == at::kBFloat16 && q_BHTD.size(3) % 8 == 0; }
 
 bool is_for_cudnn(const at::Tensor& q_BHTD) {
-  const bool is_taken = is_for_flash(q_BHTD) && q_BHTD.size(3) <= kCudnnHead && q_BHTD.size(2) % 8 == 0;
+  const bool is_taken =
+      is_for_flash(q_BHTD) && q_BHTD.size(3) <= kCudnnHead && q_BHTD.size(2) % 8 == 0 && q_BHTD.size(2) >= kCudnnTokens;
   return is_taken && !at::globalContext().deterministicAlgorithms();
 }
 

@@ -1,8 +1,8 @@
 // Causal attention on devices other than the processor: in bf16 torch's flash operator, or cuDNN's where bits need not
-// repeat (torch's deterministic algorithms are off); in float32, which those do not take, and for heads of a size
-// that 8 does not divide its memory-efficient one. Nothing is dropped in them, so
-// they have no state of random numbers.
-// Shape letters: B sequences, H heads, T tokens, D elements of a head.
+// repeat (torch's deterministic algorithms are off), heads have at most 128 elements and tokens are 64, 72, ...; in
+// float32, which those do not take, and for heads of a size that 8 does not divide its memory-efficient one. Nothing is
+// dropped in them, so they have no state of random numbers. Shape letters: B sequences, H heads, T tokens, D elements
+// of a head.
 #pragma once
 
 #include <tuple>

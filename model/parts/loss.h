@@ -10,7 +10,7 @@ namespace shoal {
 [[nodiscard]] at::Tensor loss_sum(const at::Tensor& logits_BTV, const at::Tensor& targets_BT);
 
 struct LossAndGradient {
-  at::Tensor loss_sum;     // float32 []
+  at::Tensor loss_sum;     // of the logits' type []
   at::Tensor dlogits_BTV;  // float32
 };
 // The same sum and its gradient, with autograd's bits.

@@ -104,7 +104,7 @@ class Bf16SwigluMlp final : public ModelPart {
   Bf16SwigluMlp(const MlpSpec& spec, const Parameters& parameters)
       : gate_(spec.in.at(0), parameters, at::kBFloat16),
         up_(spec.in.at(1), parameters, at::kBFloat16),
-        down_(spec.out, parameters, at::kFloat) {}
+        down_(spec.out, parameters, parameters.branch_type()) {}
 
   [[nodiscard]] at::Tensor forward(const at::Tensor& x_BTC, Tape& tape) const override {
     const at::Tensor x = x_BTC.to(at::kBFloat16);

@@ -13,6 +13,7 @@
 #include "model/transformer.h"
 #include "runtime/base/machine/bf16_units.h"
 #include "runtime/device/gemm_choice.h"
+#include "runtime/device/queue/stream_queue.h"
 #include "runtime/device/torch_device.h"
 #include "runtime/storage/safetensors.h"
 
@@ -33,6 +34,7 @@ Result<std::unique_ptr<TextSampler>> TextSampler::make(const Config& config, con
   if (!stored.ok()) return stored.failure();
   if (auto status = check_precision(config.model); !status) return status.failure();
   prepare_process_for_compute();
+  if (!torch_device(device).is_cpu()) settle_arithmetic(Reduction::kExact);  // nothing is trained: bits may repeat
   const StagePlan plan = whole_model(config.model);
   WeightMap weights;
   for (const TensorSpec& spec : plan.tensors) {

@@ -70,7 +70,7 @@ std::optional<std::string> used_memory(const ExecutorConfig& wanted) {
   if (!memory) return std::nullopt;
   const DevicePeaks peaks = device_plugin()->peaks(gpu);
   const std::uint64_t used = memory->total_bytes - memory->free_bytes;
-  return use_text({peaks.tensor_bytes, peaks.reserved_bytes, used - std::min(used, peaks.reserved_now)},
+  return use_text({peaks.tensor_bytes, peaks.reserved_bytes, used - std::min(used, peaks.tensors_now)},
                   (*planned)->need);
 }
 

@@ -29,7 +29,9 @@ using Library = std::shared_ptr<const NcclLibrary>;
     return fail(Error::kUsage, compose("this machine has no address in the private network ", private_network));
   }
   static const std::string chosen = "=" + *interface;
-  static const bool is_set = ::setenv("NCCL_SOCKET_IFNAME", chosen.c_str(), 1) == 0;  // once: other threads may read
+  const char* const family = network->is_v6 ? "AF_INET6" : "AF_INET";
+  static const bool is_set = ::setenv("NCCL_SOCKET_IFNAME", chosen.c_str(), 1) == 0 &&
+                             ::setenv("NCCL_SOCKET_FAMILY", family, 1) == 0;  // once: other threads may read
   return is_set ? Status(Done{}) : Status(fail(Error::kInternal, "NCCL cannot be told its interface"));
 }
 

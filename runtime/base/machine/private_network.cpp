@@ -5,6 +5,7 @@
 #include <ifaddrs.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "runtime/base/compose.h"
@@ -49,8 +50,12 @@ bool contains(const PrivateNetwork& network, const std::string& address) {
 
 std::optional<std::string> interface_in(const PrivateNetwork& network,
                                         const std::vector<NetworkInterface>& interfaces) {
+  std::vector<std::string> seen;
   for (const NetworkInterface& one : interfaces) {
+    const auto address = read_address(one.address);
+    if (!address || address->is_v6 != network.is_v6 || std::ranges::find(seen, one.name) != seen.end()) continue;
     if (contains(network, one.address)) return one.name;
+    seen.push_back(one.name);
   }
   return std::nullopt;
 }

@@ -29,7 +29,8 @@ struct NetworkInterface {
 // False for what is no address, or of the other version.
 [[nodiscard]] bool contains(const PrivateNetwork& network, const std::string& address);
 
-// The name of the first interface with an address in the network; nothing: this machine is not in it.
+// The first interface whose first address of the network's version is in the network: NCCL binds that one. Nothing:
+// this machine has none.
 [[nodiscard]] std::optional<std::string> interface_in(const PrivateNetwork& network,
                                                       const std::vector<NetworkInterface>& interfaces);
 

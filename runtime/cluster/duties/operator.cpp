@@ -2,6 +2,7 @@
 #include "runtime/cluster/duties/operator.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <utility>
 
@@ -14,6 +15,8 @@
 namespace shoal {
 
 namespace {
+
+constexpr Duration kLastEndTold = std::chrono::minutes(10);
 
 [[nodiscard]] Obeyed answer_of(OperatorVerdict verdict, std::string text) { return {{verdict, std::move(text)}}; }
 
@@ -211,8 +214,9 @@ Answers OperatorDuty::on(const StageEnded& ended, Instant now) {
   return {};
 }
 
+// Forgotten after a while: a run that goes on is well again.
 std::string OperatorDuty::explain_last_end(Instant now) const {
-  if (!last_end_) return {};
+  if (!last_end_ || now - last_end_->at > kLastEndTold) return {};
   return compose("; stage/", last_end_->told.stage, " ended: ", last_end_->told.reason) + since(last_end_->at, now);
 }
 

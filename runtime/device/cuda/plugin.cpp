@@ -46,24 +46,27 @@ std::string fingerprint(int device) {
                            .build = build_identity()});
 }
 
+DevicePeaks peaks(int device) {
+  constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
+  return {static_cast<std::uint64_t>(stats.allocated_bytes.at(kAll).peak),
+          static_cast<std::uint64_t>(stats.reserved_bytes.at(kAll).peak),
+          static_cast<std::uint64_t>(stats.reserved_bytes.at(kAll).current),
+          static_cast<std::uint64_t>(stats.allocated_bytes.at(kAll).current)};
+}
+
+// What torch keeps between tensors is free for this process.
 Result<DeviceMemory> memory(int device) {
   try {
     const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(device));
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;
     C10_CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
-    return DeviceMemory{free_bytes, total_bytes};
+    const DevicePeaks of_torch = peaks(device);
+    return DeviceMemory{free_bytes + of_torch.reserved_now - of_torch.tensors_now, total_bytes};
   } catch (const c10::Error& problem) {
     return fail(Error::kUsage, refusal_text(problem.what_without_backtrace()));
   }
-}
-
-DevicePeaks peaks(int device) {
-  constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
-  return {static_cast<std::uint64_t>(stats.allocated_bytes.at(kAll).peak),
-          static_cast<std::uint64_t>(stats.reserved_bytes.at(kAll).peak),
-          static_cast<std::uint64_t>(stats.reserved_bytes.at(kAll).current)};
 }
 
 Status check_bf16(int device) {
@@ -84,8 +87,7 @@ Result<std::string> identity(int device) {
 
 extern "C" {
 __attribute__((visibility("default"))) extern const shoal::DevicePlugin shoal_device_plugin;
-const shoal::DevicePlugin shoal_device_plugin = {shoal::kDevicePluginAbi, shoal::build_identity(), shoal::prepare,
-                                                 shoal::fingerprint,      shoal::memory,           shoal::check_bf16,
-                                                 shoal::make_kernel_math, shoal::record_graph,     shoal::identity,
-                                                 shoal::peaks};
+const shoal::DevicePlugin shoal_device_plugin = {
+    shoal::kDevicePluginAbi, shoal::build_identity(), shoal::prepare,      shoal::fingerprint, shoal::memory,
+    shoal::check_bf16,       shoal::make_kernel_math, shoal::record_graph, shoal::identity,    shoal::peaks};
 }

@@ -42,6 +42,7 @@ struct DevicePeaks {
   std::uint64_t tensor_bytes = 0;
   std::uint64_t reserved_bytes = 0;  // taken from the device, with what lies free between tensors
   std::uint64_t reserved_now = 0;
+  std::uint64_t tensors_now = 0;
 };
 
 struct DevicePlugin {

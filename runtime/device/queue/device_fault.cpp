@@ -16,6 +16,7 @@ namespace {
 // Libraries of CUDA report by torch's general error, whose text begins so.
 [[nodiscard]] bool tells_of_device(std::string_view text) {
   return text.find("CUDA error") != std::string_view::npos || text.find("cuDNN error") != std::string_view::npos ||
+         text.find("cuDNN Frontend error") != std::string_view::npos ||
          text.find("CUDA driver error") != std::string_view::npos;
 }
 

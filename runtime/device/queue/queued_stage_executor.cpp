@@ -21,7 +21,7 @@ namespace shoal {
 namespace {
 
 constexpr std::size_t kGradientsAtOnce = std::size_t{64} << 20U;  // bytes of those left for later
-constexpr std::int64_t kMoreThanAny = std::int64_t{1} << 50;  // bytes: no device has them
+constexpr std::int64_t kMoreThanAny = std::int64_t{1} << 50;      // bytes: no device has them
 
 std::uint64_t count_targets(const TensorBlob& targets) {
   CHECK(targets.dtype == DType::kInt32 && targets.bytes, "targets are int32, and come from the host");
@@ -324,12 +324,12 @@ at::Tensor QueuedStageExecutor::on_its_way_to_host(const at::Tensor& values) con
   return arrives;
 }
 
-BackwardResult QueuedStageExecutor::differentiate(const at::Tensor& gradient, Tape& tape, const MicrobatchWork& work,
+BackwardResult QueuedStageExecutor::differentiate(at::Tensor gradient, Tape& tape, const MicrobatchWork& work,
                                                   WeightGradients when) {
   using OfProjections = ParameterGradients::OfProjections;
   const bool is_later = when == WeightGradients::kLater;
   HalfDone half{{layout_.tensors.size(), is_later ? OfProjections::kLater : OfProjections::kAtOnce}, 0, {}};
-  const at::Tensor input_gradient = model_->backward(gradient, tape, half.gradients);
+  const at::Tensor input_gradient = model_->backward(std::move(gradient), tape, half.gradients);
   BackwardResult result;
   result.token_count = count_targets(work.targets);
   half.token_count = result.token_count;

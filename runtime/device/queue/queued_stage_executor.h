@@ -89,7 +89,7 @@ class QueuedStageExecutor final : public LateStageExecutor {
   // The same of memory that the next replay writes over.
   [[nodiscard]] TensorBlob copied_away(const at::Tensor& values) const;
   [[nodiscard]] BackwardResult half_done(const MicrobatchWork& work, Slot slot, StagePasses::Differentiated results);
-  [[nodiscard]] BackwardResult differentiate(const at::Tensor& gradient, Tape& tape, const MicrobatchWork& work,
+  [[nodiscard]] BackwardResult differentiate(at::Tensor gradient, Tape& tape, const MicrobatchWork& work,
                                              WeightGradients when);
   // The device reads a tensor of another stage.
   void note_reading(const TensorBlob& blob);

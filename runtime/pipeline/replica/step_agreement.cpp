@@ -231,8 +231,8 @@ void StepAgreement::hear(const Commit& entry, ReplicaTurn& turn) {
   }
   StepCommitted committed{entry, update_of(entry, self.setup), {}};
   if (!entry.skip && sum_) committed.sum = sum_->sum();
-  const bool is_alone = reduce_ && reduce_->members.size() == 1 && collective_ == nullptr;
-  if (is_alone) sum_.reset();  // what nobody reads any more can be written again
+  const bool stayed = collective_ != nullptr || (reduce_ && reduce_->members.size() == 1);
+  if (stayed) drop_sum(turn);  // what nobody reads any more can be written again
   turn.tell(std::move(committed));
 }
 

@@ -35,7 +35,7 @@ struct DeviceNeed {
 // None where it fits. Else e.g. "needs 31.2 GiB at 12 microbatches in flight, the device has 22.0 free; 7 would fit".
 [[nodiscard]] std::optional<std::string> lack_on_device(const DeviceNeed& need, std::uint64_t free_bytes);
 
-// What the need is made of: "3.20 GiB: weights 0.46, averages 0.93, ...".
+// What the need is made of: "3.200 GiB: weights 0.460, averages 0.930, ...".
 [[nodiscard]] std::string parts_of_need(const DeviceNeed& need, const MemoryNeed& of_replica);
 
 // What a process took of its device at most, beside what was planned. Bytes; the context is the driver's and the
@@ -45,7 +45,7 @@ struct DeviceUse {
   std::uint64_t reserved = 0;
   std::uint64_t beside = 0;  // in use on the device now, and not reserved by this process
 };
-// "at most 2.50 GiB used (2.40 by tensors), 2.60 planned; 0.55 beside it, 0.56 planned".
+// "at most 2.500 GiB used (2.400 by tensors), 2.600 planned; 0.739 beside it, 0.745 planned".
 [[nodiscard]] std::string use_text(const DeviceUse& use, const DeviceNeed& need);
 
 }  // namespace shoal

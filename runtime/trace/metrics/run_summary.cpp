@@ -16,14 +16,14 @@ double ms_between(WallTime from, WallTime to) { return std::chrono::duration<dou
 
 // Says whether an event belongs to an undisturbed run. After any other one a slow step was held up.
 bool is_calm(std::string_view word) {
-  static constexpr std::array<std::string_view, 25> kWords = {
-      "started",      "training",         "resumed",       "joined",
-      "returned",     "trusted",          "draining",      "left",
-      "view",         "replica_starting", "replica_added", "round",
-      "round_closed", "checkpoint",       "eval",          "checkpoint_delayed",
-      "step_skipped", "mixed_kernels",    "stopping",      "summary",
-      "branch",       "checkpoint_asked", "moving",        "moved",
-      "move_given_up"};
+  static constexpr std::array<std::string_view, 27> kWords = {
+      "started",       "training",         "resumed",       "joined",
+      "returned",      "trusted",          "draining",      "left",
+      "view",          "replica_starting", "replica_added", "round",
+      "round_closed",  "checkpoint",       "eval",          "checkpoint_delayed",
+      "step_skipped",  "mixed_kernels",    "stopping",      "summary",
+      "branch",        "checkpoint_asked", "moving",        "moved",
+      "move_given_up", "sums_chosen",      "memory"};
   return std::ranges::find(kWords, word) != kWords.end();
 }
 

@@ -42,6 +42,14 @@ TEST(PrivateNetwork, FindsTheInterfaceThatIsInIt) {
   EXPECT_EQ(interface_in(*parse_private_network("10.2.0.0/16"), interfaces), std::nullopt);
 }
 
+// A library that is told an interface takes its first address.
+TEST(PrivateNetwork, TakesNoInterfaceWhoseFirstAddressIsOutside) {
+  const std::vector<NetworkInterface> interfaces = {
+      {"eth0", "203.0.113.5"}, {"eth0", "10.1.0.5"}, {"eth0", "fd00::5"}, {"eth1", "10.1.0.7"}};
+  EXPECT_EQ(interface_in(*parse_private_network("10.1.0.0/16"), interfaces), "eth1");
+  EXPECT_EQ(interface_in(*parse_private_network("fd00::/8"), interfaces), "eth0") << "its first of that version";
+}
+
 TEST(PrivateNetwork, KnowsThisMachinesLoopback) {
   const auto name = interface_in(*parse_private_network("127.0.0.0/8"), interfaces_of_this_machine());
   EXPECT_EQ(name, "lo");

@@ -1,5 +1,5 @@
 // Kernels of dropout, for both ways: they draw the mask of model/dropout.h anew each time, so that none is kept and
-// none is copied from the host. The bits of the CPU's mask and product.
+// none is copied from the host. The bits of the CPU's mask, and in float32 of its product.
 //
 // Samples have a stream of random words each; one draw gives the words of four elements.
 #pragma once

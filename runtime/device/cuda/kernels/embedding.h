@@ -1,4 +1,5 @@
-// Kernels of the embedding's backward: each row's gradient is summed in the order of positions, without atomics.
+// Kernels of the embedding's backward: each piece of a row's positions is summed in order, then the pieces, without
+// atomics.
 //
 // The host knows the tokens: it sorts the positions by token (embedding_plan()), and the device sums what belongs to a
 // row. Only touched rows are made: [rows, C], not [V, C]. Positions of a frequent token are cut into pieces, so that no

@@ -40,7 +40,7 @@ inline Grid grid_over(std::size_t count) {
   return {dim3(static_cast<unsigned>(blocks)), dim3(kThreads)};
 }
 
-// One block per part, in two dimensions because one has at most 65535 blocks in y and what a grid needs in x is free.
+// One block per part: a grid has up to 2^31 blocks in x.
 inline Grid one_block_each(std::size_t count, unsigned threads = kThreads) {
   return {dim3(static_cast<unsigned>(count)), dim3(threads)};
 }

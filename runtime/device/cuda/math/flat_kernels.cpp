@@ -40,7 +40,8 @@ at::Tensor FlatKernels::add_within(const DeviceMath::Addition& into, std::size_t
   std::vector<at::Tensor> dense;
   std::vector<const float*> addresses;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
-    CHECK(count_of(gradients[i]) == spans_.at(first + i).count, "a gradient for each element");
+    const bool fits = count_of(gradients[i]) == spans_.at(first + i).count;
+    CHECK(fits && gradients[i].scalar_type() == at::kFloat, "a float32 gradient for each element");
     dense.push_back(gradients[i].contiguous());
     addresses.push_back(read_from<float>(dense.back()));
   }

@@ -146,6 +146,8 @@ TEST_F(OperatorDutyTest, SaysWhyAReplicaEndedLast) {
   static_cast<void>(duty.on(StageEnded{StageId{1}, replica(1, 0), "its process crashed"}, now));
   static_cast<void>(duty.on(StageEnded{StageId{0}, Incarnation{999}, "it never served"}, now));
   EXPECT_EQ(duty.explain_last_end(now), "; stage/1 ended: the device hangs, since 12 s");
+  now += std::chrono::minutes(10);
+  EXPECT_EQ(duty.explain_last_end(now), "") << "it is over";
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ TEST(DeviceFault, AFailedDeviceEndsTheProcessWithOneSentence) {
   EXPECT_THAT(*broken,
               AllOf(HasSubstr("the device failed: CUDA error: an illegal memory access"), Not(HasSubstr("\n"))));
   EXPECT_FALSE(tells_of_memory_lack(*broken));
+  EXPECT_TRUE(fault_of(c10::Error(here(), "cuDNN Frontend error: no plan for this shape")));
   EXPECT_TRUE(fault_of(c10::Error(here(), "CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling cublasGemmEx")));
 }
 
