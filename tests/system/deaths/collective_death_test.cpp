@@ -87,11 +87,11 @@ TEST(Nccl, ASumThatHangsIsOpenedAgainAndGoesOverTheRing) {
   const SmallRun small = exact(1, 2, kEndless);
   Program& program = scene.start(train(scene, "run", small));
   ASSERT_TRUE(scene.wait_for_steps(3));
+  const int communicators = scene.count("communicator");
   planted::plant("sum_hangs");
   const auto steps = scene.records().steps.size();
   ASSERT_TRUE(scene.wait_for_steps(steps + 1)) << "the library still hangs";
   planted::remove("sum_hangs");
-  const int communicators = scene.count("communicator");
   ASSERT_TRUE(scene.wait_for_steps(steps + 10));
   EXPECT_GT(scene.count("communicator"), communicators) << "it is tried again";
   ASSERT_TRUE(scene.stop_and_repeat_single(program, ring(small)));
