@@ -5,15 +5,12 @@
 #include <cmath>
 
 #include "model/arithmetic/step_elements.h"
-#include "runtime/device/cuda/kernels/launching.cuh"
+#include "runtime/device/cuda/kernels/norm_sums.cuh"
 
 namespace shoal::gpu {
 namespace {
 
-constexpr unsigned kNormBlocksAtOnce = kThreads / kNormLanes;
-constexpr unsigned kPacksAtOnce = 4;    // loads that a thread has under way
-constexpr unsigned kSquaresAtOnce = 8;  // the same for norms
-constexpr unsigned kSumsPerLane = 8;    // of blocks, which a warp adds at once
+constexpr unsigned kPacksAtOnce = 4;  // loads that a thread has under way
 
 // The packs, four loads at once (beyond the end: the last pack again), then what packs do not cover.
 __global__ void find_beyond_kernel(const float* values, std::size_t count, std::size_t packs, float limit,
@@ -58,74 +55,13 @@ __global__ void mean_fast_kernel(const float* sums, std::size_t count, double to
 __global__ void norm_blocks_kernel(const float* values, std::size_t count, double* block_sums) {
   const std::size_t block = static_cast<std::size_t>(blockIdx.x) * kNormBlocksAtOnce + threadIdx.x / kNormLanes;
   const std::size_t begin = block * kNormBlock;
-  const std::size_t end = begin + kNormBlock < count ? begin + kNormBlock : count;
-  double lane = 0;
-  for (std::size_t i = begin + threadIdx.x % kNormLanes; i < end; i += kNormLanes * kSquaresAtOnce) {
-    float loaded[kSquaresAtOnce];
-    for (unsigned k = 0; k < kSquaresAtOnce; ++k) {
-      loaded[k] = i + k * kNormLanes < end ? values[i + k * kNormLanes] : 0.0F;
-    }
-    for (unsigned k = 0; k < kSquaresAtOnce; ++k) lane += square_of(loaded[k]);
-  }
-  double sum = 0;
-  for (int i = 0; i < static_cast<int>(kNormLanes); ++i) {
-    sum += __shfl_sync(kAllLanes, lane, i, static_cast<int>(kNormLanes));
-  }
+  const std::size_t left = begin < count ? count - begin : 0;
+  const double sum = norm_of_block(values + begin, left < kNormBlock ? left : kNormBlock);
   if (begin < count && threadIdx.x % kNormLanes == 0) block_sums[block] = sum;
 }
 
-// The next sums of blocks, lane by lane; 0 beyond the end, which adds nothing.
-struct SumsOfLane {
-  double at[kSumsPerLane];
-};
-
-__device__ __forceinline__ SumsOfLane load_sums(const double* block_sums, std::size_t begin, std::size_t count) {
-  SumsOfLane sums;
-  for (unsigned k = 0; k < kSumsPerLane; ++k) {
-    const std::size_t at = begin + k * kWarp + threadIdx.x;
-    sums.at[k] = at < count ? block_sums[at] : 0.0;
-  }
-  return sums;
-}
-
-__device__ __forceinline__ std::uint64_t exponent_of(double value) {
-  return __builtin_bit_cast(std::uint64_t, value) >> 52U;
-}
-
-// What adding the values one by one to `sum` gives, if that stays below the next power of two and meets no tie;
-// otherwise anything of another exponent. A sum's exponent is its last place: an addition only rounds the value to that
-// place, whatever was added before, and multiples of it are added without rounding in any order. All values are >= 0.
-__device__ __forceinline__ double added_at_once(double sum, const SumsOfLane& values) {
-  const std::uint64_t exponent = exponent_of(sum);
-  if (exponent <= 53) return INFINITY;
-  const double half_place = __builtin_bit_cast(double, (exponent - 53) << 52U);
-  double added = 0;
-  for (unsigned k = 0; k < kSumsPerLane; ++k) {
-    const double rounded = (sum + values.at[k]) - sum;
-    const bool is_tie = std::fabs(values.at[k] - rounded) == half_place;
-    added += is_tie ? INFINITY : rounded;
-  }
-  for (int distance = 16; distance > 0; distance /= 2) added += __shfl_xor_sync(kAllLanes, added, distance);
-  return sum + added;
-}
-
-// One warp; every lane has the sum. The order is that of the blocks.
 __global__ void add_in_order_kernel(const double* block_sums, std::size_t count, double* norm) {
-  constexpr std::size_t kAtOnce = kWarp * kSumsPerLane;
-  double sum = 0;
-  SumsOfLane next = load_sums(block_sums, 0, count);
-  for (std::size_t begin = 0; begin < count; begin += kAtOnce) {
-    const SumsOfLane values = next;
-    next = load_sums(block_sums, begin + kAtOnce, count);
-    const double after = added_at_once(sum, values);
-    if (exponent_of(after) == exponent_of(sum) && after < INFINITY) {
-      sum = after;
-      continue;
-    }
-    for (unsigned k = 0; k < kSumsPerLane; ++k) {
-      for (int lane = 0; lane < static_cast<int>(kWarp); ++lane) sum += __shfl_sync(kAllLanes, values.at[k], lane);
-    }
-  }
+  const double sum = added_in_order(block_sums, count);
   if (threadIdx.x == 0) *norm = sum;
 }
 

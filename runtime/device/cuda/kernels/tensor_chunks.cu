@@ -1,17 +1,16 @@
 // A block per chunk, 16 elements a thread, all loaded before the first is used. Norms: 16 threads per chunk, a lane
-// each; then a block per tensor adds its chunks in order.
+// each; then a warp per tensor adds its chunks in order.
 #include "runtime/device/cuda/kernels/tensor_chunks.h"
 
 #include <cmath>
 
 #include "runtime/device/cuda/kernels/chunk_elements.cuh"
+#include "runtime/device/cuda/kernels/norm_sums.cuh"
 
 namespace shoal::gpu {
 namespace {
 
 constexpr unsigned kPerThread = kChunk / kThreads;
-constexpr unsigned kChunksAtOnce = kThreads / kNormLanes;
-constexpr unsigned kSquaresAtOnce = 16;  // loads that a lane has under way
 
 __device__ __forceinline__ const float* gradient_of(const Gradients& gradients, const Chunk& chunk) {
   return gradients.of[chunk.tensor - gradients.first] + static_cast<std::size_t>(chunk.number) * kChunk;
@@ -62,42 +61,17 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void norm_blocks_kernel(TensorChunks chunks, const float* flat, double* block_sums) {
-  const std::size_t at = static_cast<std::size_t>(blockIdx.x) * kChunksAtOnce + threadIdx.x / kNormLanes;
+  const std::size_t at = static_cast<std::size_t>(blockIdx.x) * kNormBlocksAtOnce + threadIdx.x / kNormLanes;
   const bool is_there = at < chunks.count;
   const ChunkElements elements = is_there ? elements_of(chunks, chunks.chunks[at]) : ChunkElements{};
-  const float* values = flat + elements.begin;
-  double lane = 0;
-  for (std::size_t i = threadIdx.x % kNormLanes; i < elements.count; i += kNormLanes * kSquaresAtOnce) {
-    float loaded[kSquaresAtOnce];
-#pragma unroll
-    for (unsigned k = 0; k < kSquaresAtOnce; ++k) {
-      loaded[k] = i + k * kNormLanes < elements.count ? values[i + k * kNormLanes] : 0.0F;
-    }
-#pragma unroll
-    for (unsigned k = 0; k < kSquaresAtOnce; ++k) lane += square_of(loaded[k]);
-  }
-  double sum = 0;
-  for (int i = 0; i < static_cast<int>(kNormLanes); ++i) {
-    sum += __shfl_sync(kAllLanes, lane, i, static_cast<int>(kNormLanes));
-  }
+  const double sum = norm_of_block(flat + elements.begin, elements.count);
   if (is_there && threadIdx.x % kNormLanes == 0) block_sums[at] = sum;
 }
 
-// A block per tensor. Its threads load, the first one adds: what was loaded before, while the others load the next.
+// A warp per tensor.
 __global__ void add_in_order_kernel(TensorChunks chunks, const double* block_sums, double* norms) {
-  __shared__ double loaded[2][kThreads];
   const TensorSpan span = chunks.spans[blockIdx.x];
-  const std::size_t count = (span.count + kChunk - 1) / kChunk;
-  const double* of_tensor = block_sums + span.first_chunk;
-  double sum = 0;
-  for (std::size_t begin = 0; begin < count; begin += kThreads) {
-    double* half = loaded[begin / kThreads % 2];
-    if (begin + threadIdx.x < count) half[threadIdx.x] = of_tensor[begin + threadIdx.x];
-    __syncthreads();
-    const std::size_t there = count - begin < kThreads ? count - begin : kThreads;
-    if (threadIdx.x != 0) continue;
-    for (std::size_t i = 0; i < there; ++i) sum += half[i];
-  }
+  const double sum = added_in_order(block_sums + span.first_chunk, (span.count + kChunk - 1) / kChunk);
   if (threadIdx.x == 0) norms[blockIdx.x] = sum;
 }
 
@@ -124,12 +98,12 @@ LaunchError squared_norms(const TensorChunks& all, const float* flat, double* bl
                           Stream stream) {
   if (all.tensors == 0) return kLaunched;
   if (all.count > 0) {
-    const Grid grid = one_block_each(parts_of(all.count, kChunksAtOnce));
+    const Grid grid = one_block_each(parts_of(all.count, kNormBlocksAtOnce));
     const LaunchError failed = launch(grid, stream, norm_blocks_kernel, all, flat, block_sums);
     if (failed != kLaunched) return failed;
   }
-  return launch(one_block_each(all.tensors), stream, add_in_order_kernel, all, static_cast<const double*>(block_sums),
-                norms);
+  return launch(one_block_each(all.tensors, kWarp), stream, add_in_order_kernel, all,
+                static_cast<const double*>(block_sums), norms);
 }
 
 }  // namespace shoal::gpu
