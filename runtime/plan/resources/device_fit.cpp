@@ -1,5 +1,5 @@
-// What comes and goes is rounded up by a twentieth for what lies free between its pieces. Checked against an H100:
-// runtime/device/cuda/FACTS.md.
+// Memory that comes and goes is rounded up by a twentieth for what lies free between its pieces. Checked against an
+// H100: runtime/device/cuda/FACTS.md.
 #include "runtime/plan/resources/device_fit.h"
 
 #include <algorithm>
@@ -32,7 +32,8 @@ constexpr std::uint64_t kPassingVectors = 10;  // bytes per element of a microba
   return static_cast<std::uint64_t>(config.model.vocabulary);
 }
 
-// Of every tensor in bf16, and the head's with its padding in both models (the trained and the agreed one).
+// Counts copies in bf16 of every tensor, and the head's with its padding in both models (the trained and the agreed
+// one).
 [[nodiscard]] std::uint64_t copies_of(const Config& config, const CutStage& stage, std::uint64_t weights) {
   if (!is_bf16(config)) return 0;
   const std::uint64_t flat = weights / 2 * (config.sync.mode == SyncMode::kDiloco ? 2 : 1);
@@ -50,18 +51,14 @@ constexpr std::uint64_t kPassingVectors = 10;  // bytes per element of a microba
   return tokens * kFloat * vocabulary(config) * (vocabulary(config) % 8 == 0 ? 1 : 2) + gradient;
 }
 
-[[nodiscard]] std::uint64_t tokens_of(const Config& config) {
-  return static_cast<std::uint64_t>(config.batch.microbatch) * static_cast<std::uint64_t>(config.model.context);
-}
-
 // One microbatch's graph, where it is computed again.
 [[nodiscard]] std::uint64_t graph_bytes(const Config& config, const CutStage& stage) {
-  return config.pipeline.recompute ? tokens_of(config) * kFloat * stage.kept_values : 0;
+  return config.pipeline.recompute ? tokens_of_microbatch(config) * kFloat * stage.kept_values : 0;
 }
 
 [[nodiscard]] std::uint64_t bytes_in_flight(const Config& config, const CutStage& stage) {
   const auto width = static_cast<std::uint64_t>(config.model.width);
-  return tokens_of(config) * kFloat * (config.pipeline.recompute ? width : stage.kept_values + width);
+  return tokens_of_microbatch(config) * kFloat * (config.pipeline.recompute ? width : stage.kept_values + width);
 }
 
 }  // namespace
@@ -75,7 +72,7 @@ DeviceNeed device_need(const Config& config, const std::vector<CutStage>& stages
   need.per_microbatch = bytes_in_flight(config, stages[stage]);
   const std::uint64_t copies = copies_of(config, stages[stage], host.weights);
   need.kept = host.weights + copies + host.optimizer + agreed + host.accumulators + host.mean + kContextBytes;
-  const std::uint64_t tokens = tokens_of(config);
+  const std::uint64_t tokens = tokens_of_microbatch(config);
   const std::uint64_t head = stages[stage].has_head ? head_bytes(config, tokens) : 0;  // before others have gradients
   const std::uint64_t passing = kPassingVectors * tokens * static_cast<std::uint64_t>(config.model.width);
   need.computing = host.letters + passing + graph_bytes(config, stages[stage]) + std::max(head, host.gradients);

@@ -35,11 +35,11 @@ struct DeviceNeed {
 // None where it fits. Else e.g. "needs 31.2 GiB at 12 microbatches in flight, the device has 22.0 free; 7 would fit".
 [[nodiscard]] std::optional<std::string> lack_on_device(const DeviceNeed& need, std::uint64_t free_bytes);
 
-// What the need is made of: "3.200 GiB: weights 0.460, averages 0.930, ...".
+// Says what the need is made of: "3.200 GiB: weights 0.460, averages 0.930, ...".
 [[nodiscard]] std::string parts_of_need(const DeviceNeed& need, const MemoryNeed& of_replica);
 
-// What a process took of its device at most, beside what was planned. Bytes; the context is the driver's and the
-// libraries', and counts apart, for others on the device have theirs.
+// Holds what a process took of its device at most, to stand beside what was planned. Bytes; the context is the driver's
+// and the libraries', and counts apart, for others on the device have theirs.
 struct DeviceUse {
   std::uint64_t tensors = 0;
   std::uint64_t reserved = 0;

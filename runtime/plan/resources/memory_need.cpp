@@ -13,10 +13,6 @@ constexpr std::uint64_t kFloat = sizeof(float);
 constexpr std::uint64_t kProgramBytes = 152'000'000;  // resident memory of a worker with a model of no size
 constexpr std::uint64_t kAllocatorDivisor = 10;       // the part of what comes and goes that lies free: a tenth
 
-std::uint64_t tokens_of_microbatch(const Config& config) {
-  return static_cast<std::uint64_t>(config.batch.microbatch) * static_cast<std::uint64_t>(config.model.context);
-}
-
 std::uint64_t activation_bytes(const Config& config, const CutStage& stage) {
   const auto width = static_cast<std::uint64_t>(config.model.width);
   return tokens_of_microbatch(config) * kFloat * (stage.kept_values + width);
@@ -56,9 +52,23 @@ std::uint64_t input_bytes(const Config& config, std::size_t stage) {
   return stage == 0 ? tokens_of_microbatch(config) * kToken : border_bytes(config);
 }
 
+// Vectors that the optimiser keeps beside the weights.
+std::uint64_t averages_of(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::kAdamw: return 2;
+    case OptimizerKind::kSgd: return 0;
+  }
+  CHECK(false, "an optimiser that exists");
+  return 0;
+}
+
 std::uint64_t computing_bytes(const MemoryNeed& need) { return need.gradients + need.activations + need.letters; }
 
 }  // namespace
+
+std::uint64_t tokens_of_microbatch(const Config& config) {
+  return static_cast<std::uint64_t>(config.batch.microbatch) * static_cast<std::uint64_t>(config.model.context);
+}
 
 const std::vector<MemoryItem>& memory_items() {
   static const std::vector<MemoryItem> items = {
@@ -111,20 +121,6 @@ CreditNeed credit_need(const Config& config, const std::vector<CutStage>& stages
   out.total_bytes = total_bytes(need);
   return out;
 }
-
-namespace {
-
-// Vectors that the optimiser keeps beside the weights.
-std::uint64_t averages_of(OptimizerKind kind) {
-  switch (kind) {
-    case OptimizerKind::kAdamw: return 2;
-    case OptimizerKind::kSgd: return 0;
-  }
-  CHECK(false, "an optimiser that exists");
-  return 0;
-}
-
-}  // namespace
 
 MemoryNeed memory_need(const Config& config, const std::vector<CutStage>& stages, std::size_t stage,
                        std::size_t replicas) {

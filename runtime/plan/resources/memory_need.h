@@ -31,6 +31,8 @@ struct MemoryNeed {
   std::uint64_t program = 0;       // code and libraries
 };
 
+[[nodiscard]] std::uint64_t tokens_of_microbatch(const Config& config);
+
 struct MemoryItem {
   std::string_view name;  // as in JSON
   std::string_view meaning;

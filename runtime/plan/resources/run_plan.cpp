@@ -14,10 +14,6 @@ namespace {
 
 constexpr double kSecondsPerHour = 3600;
 
-double tokens_of_microbatch(const Config& config) {
-  return static_cast<double>(config.batch.microbatch) * config.model.context;
-}
-
 // Time of forward and backward of one microbatch.
 double microbatch_s(const MachineKind& machine, const CutStage& stage, const Config& config) {
   return kPassesOfTraining * pass_s_of(machine, stage, config);
@@ -243,7 +239,7 @@ std::vector<std::string> what_would_fit(const PlanOrder& order) {
 double pass_s_of(const MachineKind& machine, const CutStage& stage, const Config& config) {
   if (machine.forward_s) return *machine.forward_s;
   CHECK(machine.multiply_adds_s.has_value(), "the speed is known");
-  return stage.cost * tokens_of_microbatch(config) / *machine.multiply_adds_s;
+  return stage.cost * static_cast<double>(tokens_of_microbatch(config)) / *machine.multiply_adds_s;
 }
 
 Result<RunPlan> plan_run(const PlanOrder& order) {
