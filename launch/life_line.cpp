@@ -28,7 +28,7 @@ constexpr std::size_t kLongestSign = 32;
 std::atomic<int> to_keeper = -1;  // -1: nobody keeps this process
 std::atomic<LifeReached> told = LifeReached::kNothing;
 
-// What this process shows of itself, whichever of its threads does.
+// Holds what this process shows of itself, whichever of its threads does.
 struct Shown {
   std::mutex mutex;
   Duration allowed = LifeWatch::kAnySilence;

@@ -169,7 +169,8 @@ std::unique_ptr<JobRunner> make_runner(const ExecutorConfig& wanted, const Spawn
   return run_later(std::move(executor), late, tell, std::move(settings));
 }
 
-// What stands in a library's calls for a minute does not come back to them.
+// Gives the stage what it sums by on its device, if it has anything. A call of the library that lasts a minute does not
+// come back, and ends the process.
 void add_collective(StageSettings& settings, const std::string& device, const EndProcess& end_process) {
   auto wiring = wire_collective(settings.config, device, settings.order.stage, end_process);
   if (!wiring) return;

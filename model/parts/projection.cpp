@@ -107,7 +107,7 @@ at::Tensor Head::backward(const at::Tensor& dy_BTV, Tape& tape, ParameterGradien
   return at::mm(dy_NV, weight_VC_.value).view(x.sizes());
 }
 
-// What lies behind the vocabulary in dy's rows is zero (DeviceMath::loss_and_gradient).
+// Rows of dy are zero behind the vocabulary (DeviceMath::loss_and_gradient).
 at::Tensor Head::backward_padded(const at::Tensor& dy_BTV, const at::Tensor& x_NC,
                                  ParameterGradients& gradients) const {
   const std::int64_t B = dy_BTV.size(0), T = dy_BTV.size(1), V = dy_BTV.size(2), rows = padded_VC_.size(0);

@@ -29,7 +29,7 @@ double seconds(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Of the best of products of `size`, each ended by `wait`.
+// Measures the best of several products of `size`, each ended by `wait`.
 template <class Wait>
 std::uint64_t best_rate(std::int64_t size, const at::Device& device, clockid_t clock, const Wait& wait) {
   const at::Tensor a = at::ones({size, size}, at::TensorOptions(at::kFloat).device(device));

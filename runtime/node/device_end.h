@@ -1,4 +1,4 @@
-// What a process tells the supervisor before it ends because its device is of no use any more (P-28b).
+// Makes what a process tells the supervisor before it ends because its device is of no use any more (P-28b).
 //
 // The reason stands in the run's events as that of the stage whose work met the fault. Its microbatch is suspected
 // (P-20a), unless the device had no memory left: that is no evidence against it. Other stages of the process are not

@@ -19,9 +19,9 @@ namespace shoal {
 // Bytes; none of what is no GPU, or does not answer.
 [[nodiscard]] std::optional<std::uint64_t> free_device_memory(const std::string& device);
 
-// What the stage needs by the plan, part by part; nothing where its device is no GPU.
+// Says what the stage needs by the plan, part by part; nothing where its device is no GPU.
 [[nodiscard]] std::optional<std::string> planned_memory(const ExecutorConfig& wanted);
-// What this process used at most, beside that plan. Nothing where its device is no GPU.
+// Says what this process used at most, beside that plan. Nothing where its device is no GPU.
 [[nodiscard]] std::optional<std::string> used_memory(const ExecutorConfig& wanted);
 
 // Runs a command of one process on a device. What the device fails with is kInternal, in one sentence.

@@ -79,7 +79,7 @@ class SupervisorCore {
   [[nodiscard]] const View& view() const { return truth_.view(); }
   // Why it trains or does not: "waiting for 1 node for stage 1, since 3 min".
   [[nodiscard]] std::string explain_waiting(Instant now) const { return shoal::explain_waiting(truth_, now); }
-  // What stands behind it: the last end of a replica that served.
+  // Says why a replica that served ended last, to stand behind that.
   [[nodiscard]] std::string explain_last_end(Instant now) const { return duty<OperatorDuty>().explain_last_end(now); }
   [[nodiscard]] std::uint64_t steps_target() const { return truth_.config.steps_target; }
   [[nodiscard]] std::uint64_t revoked_version() const { return duty<IntroductionDuty>().revoked_version(); }

@@ -55,7 +55,7 @@ DevicePeaks peaks(int device) {
           static_cast<std::uint64_t>(stats.allocated_bytes.at(kAll).current)};
 }
 
-// What torch keeps between tensors is free for this process.
+// Counts what torch keeps between tensors as free: it is, for this process.
 Result<DeviceMemory> memory(int device) {
   try {
     const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(device));

@@ -37,7 +37,7 @@ struct DeviceMemory {
   std::uint64_t total_bytes = 0;
 };
 
-// Of this process since it began, by torch's allocator.
+// Bytes of this process since it began, by torch's allocator.
 struct DevicePeaks {
   std::uint64_t tensor_bytes = 0;
   std::uint64_t reserved_bytes = 0;  // taken from the device, with what lies free between tensors

@@ -59,7 +59,7 @@ class QueuedMemory final : public CollectiveMemory {
   }
 
  private:
-  // What torch throws ends here: the sum fails, and a device that is of no use says so at its stage's next call.
+  // Torch's exceptions end here: the sum fails, and a device that is of no use says so at its stage's next call.
   template <class Call>
   [[nodiscard]] static auto guarded(const Call& call) -> decltype(call()) {
     try {

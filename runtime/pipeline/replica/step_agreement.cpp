@@ -133,7 +133,7 @@ void StepAgreement::hand_in(ReplicaTurn& turn) {
   if (order) turn.collect(std::move(*order));
 }
 
-// What is told of a sum that was dropped meanwhile concerns nobody.
+// News of a sum that was dropped meanwhile concern nobody.
 void StepAgreement::hear(const CollectiveEvent& event, ReplicaTurn& turn) {
   std::visit(
       [this, &turn](const auto& news) {

@@ -6,7 +6,7 @@
 //    │ └─────────────────────┴───────── the sum of e is dropped ─────────┘
 //    └─ Zero(e'>e): from any phase; accumulators, ledger and cached replies emptied.   Prepare(e'>e): to frozen
 //
-// Where the Reduce names a communicator, a library makes the sum: orders go to its thread, news come back (P-18b). A
+// A library makes the sum if the Reduce names a communicator: orders go to its thread, news come back (P-18b). A
 // sum that is left before it is whole costs the communicator; one that is whole leaves it to later steps.
 //
 // With sync.mode = diloco the sum is the member's own (P-31): its accumulators over its own tokens, clipped by its own

@@ -1,4 +1,4 @@
-// Where a chunk's elements lie in the flat array (tensor_chunks.h).
+// Finds a chunk's elements in the flat array (tensor_chunks.h).
 // A tensor's last chunk may be shorter; others have kChunk elements.
 #pragma once
 
