@@ -3,8 +3,6 @@
 
 #include <openssl/rand.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -22,7 +20,6 @@ namespace shoal {
 namespace {
 
 constexpr std::string_view kWho = "transport";
-constexpr int kEventsMax = 64;
 constexpr int kLookMilliseconds = 500;  // for connections that claim nothing
 constexpr int kAheadMilliseconds = 5;   // for users that have caught up
 
@@ -40,25 +37,17 @@ constexpr int kAheadMilliseconds = 5;   // for users that have caught up
 
 TlsLanes::TlsLanes(std::shared_ptr<const TlsContext> context, const LaneLimits& limits)
     : limits_(limits),
-      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       door_(limits.takes_local_ways ? LocalDoor::open() : std::nullopt),
       up_(limits.up_bit_s),
       down_(limits.down_bit_s),
       dialler_(std::move(context), limits, [this](LinkId link, std::unique_ptr<LaneSocket> opened) {
         add_task(NewConnection{link, std::move(opened)});
       }) {
-  CHECK(epoll_ >= 0 && wake_ >= 0, "the system has two descriptors for us");
-  CHECK(watch(wake_, EPOLLIN), "one may be watched");
-  if (door_ && !watch(door_->descriptor(), EPOLLIN | EPOLLET)) door_.reset();
+  if (door_ && !watch_.add(door_->descriptor(), EPOLLIN | EPOLLET)) door_.reset();
   thread_ = std::thread([this] { work(); });
 }
 
-TlsLanes::~TlsLanes() {
-  stop();
-  ::close(epoll_);
-  ::close(wake_);
-}
+TlsLanes::~TlsLanes() { stop(); }
 
 void TlsLanes::stop() {
   {
@@ -66,7 +55,7 @@ void TlsLanes::stop() {
     is_stopping_ = true;
     user_ = nullptr;
   }
-  wake();
+  watch_.wake();
   if (thread_.joinable()) thread_.join();
   dialler_.stop();
 }
@@ -129,12 +118,7 @@ void TlsLanes::add_task(Task task) {
   const std::lock_guard guard(mutex_);
   if (is_stopping_) return;
   tasks_.push_back(std::move(task));
-  wake();
-}
-
-void TlsLanes::wake() const {
-  const std::uint64_t one = 1;
-  (void)!::write(wake_, &one, sizeof one);  // full: it is awake
+  watch_.wake();
 }
 
 bool TlsLanes::is_stopping() const {
@@ -142,16 +126,9 @@ bool TlsLanes::is_stopping() const {
   return is_stopping_;
 }
 
-bool TlsLanes::watch(int descriptor, std::uint32_t events) const {
-  epoll_event event{};
-  event.events = events;
-  event.data.fd = descriptor;
-  return ::epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) == 0;
-}
-
 void TlsLanes::work() {
   while (!is_stopping()) {
-    wait_for_events();
+    for (const DescriptorEvent& event : watch_.wait(wait_ms(now()))) hear(event);
     do_tasks();
     std::erase_if(connections_, [this](const auto& entry) {
       LaneConnection& connection = *entry.second;
@@ -181,24 +158,12 @@ int TlsLanes::wait_ms(Instant when) const {
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count());
 }
 
-void TlsLanes::wait_for_events() {
-  epoll_event events[kEventsMax];
-  const int count = ::epoll_wait(epoll_, events, kEventsMax, wait_ms(now()));
-  for (int i = 0; i < count; ++i) {
-    if (events[i].data.fd == wake_) {
-      std::uint64_t ignored = 0;
-      (void)!::read(wake_, &ignored, sizeof ignored);
-      continue;
-    }
-    if (door_ && events[i].data.fd == door_->descriptor()) {
-      accept_locally();
-      continue;
-    }
-    const auto found = connections_.find(events[i].data.fd);
-    if (found == connections_.end()) continue;
-    found->second->is_writable();  // TLS may want to read before it writes
-    if ((events[i].events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) found->second->is_readable();
-  }
+void TlsLanes::hear(const DescriptorEvent& event) {
+  if (door_ && event.descriptor == door_->descriptor()) return accept_locally();
+  const auto found = connections_.find(event.descriptor);
+  if (found == connections_.end()) return;
+  found->second->is_writable();  // TLS may want to read before it writes
+  if ((event.events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) found->second->is_readable();
 }
 
 // Accepts all there are: a visitor that cannot be taken in, for want of descriptors, brings no event again, uses TLS.
@@ -229,7 +194,7 @@ void TlsLanes::do_task(NewConnection& task) {
   if (!task.link) make_room_for_newcomer();
   const int descriptor = task.socket->descriptor();
   auto connection = std::make_unique<LaneConnection>(std::move(task.socket), limits_, now());
-  if (!watch(descriptor, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)) {
+  if (!watch_.add(descriptor, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)) {
     log_warn(kWho, "a lane cannot be watched and is closed: ", std::strerror(errno));
     if (task.link) change(*task.link, LaneChange::Kind::kLost, "it cannot be watched");
     return;

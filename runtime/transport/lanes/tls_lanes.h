@@ -19,6 +19,7 @@
 
 #include "messages/actor_types.h"
 #include "runtime/transport/admission.h"
+#include "runtime/transport/lanes/descriptor_watch.h"
 #include "runtime/transport/lanes/lane_connection.h"
 #include "runtime/transport/lanes/lane_dialler.h"
 #include "runtime/transport/lanes/lane_limits.h"
@@ -70,12 +71,9 @@ class TlsLanes final : public Lanes {
   using Task = std::variant<NewConnection, HasOutput, IsOver>;
 
   void work();
-  void wake() const;
   void add_task(Task task);
   [[nodiscard]] bool is_stopping() const;
-  // False: no events of it will come.
-  [[nodiscard]] bool watch(int descriptor, std::uint32_t events) const;
-  void wait_for_events();
+  void hear(const DescriptorEvent& event);
   // Says whether a turn of it would move something now.
   [[nodiscard]] bool can_go_on(const LaneConnection& connection, Instant when) const;
   [[nodiscard]] int wait_ms(Instant when) const;
@@ -97,8 +95,7 @@ class TlsLanes final : public Lanes {
   void change(LinkId link, LaneChange::Kind kind, const std::string& reason = {});
 
   LaneLimits limits_;
-  int epoll_ = -1;
-  int wake_ = -1;
+  DescriptorWatch watch_;
   std::optional<LocalDoor> door_;
 
   mutable std::mutex mutex_;  // guards what other threads see
