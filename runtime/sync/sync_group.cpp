@@ -41,6 +41,12 @@ void join_sums(const SumAgreement& sum, Prepared& vote) {
   for (const auto& [tensor, squared_norm] : norms) vote.norms.push_back({tensor, squared_norm});
 }
 
+[[nodiscard]] CollectiveOffers offers_in(const std::map<Incarnation, Manifest>& manifests) {
+  CollectiveOffers offers;
+  for (const auto& [member, manifest] : manifests) offers[member] = manifest.collective;
+  return offers;
+}
+
 }  // namespace
 
 SyncGroupCore::SyncGroupCore(SyncGroupConfig config)
@@ -95,7 +101,7 @@ SyncGroupEffects SyncGroupCore::hear(const Progress& progress, Instant now) {
   const bool is_of_this_step = order.step == step();
   const bool has_more = hints_.hear(progress, is_of_this_step ? StepHints::Of::kThisStep : StepHints::Of::kNextStep);
   const bool is_the_end = !progress.failure.empty() && phase() == Phase::kReducing && order == sum_.order();
-  if (is_the_end && is_collective()) {
+  if (is_the_end && choice_.is_collective()) {
     sum_came_to_nothing(
         now, {"sum_failed", compose("step ", step(), ": replica ", progress.member, ": ", progress.failure)});
   } else if (is_of_this_step) {
@@ -269,28 +275,16 @@ void SyncGroupCore::decide(Instant now) {
 void SyncGroupCore::reduce(Instant now, std::uint64_t token_count) {
   missing_.forget();
   hints_.moved(now);
-  const auto communicator = choose_communicator();
-  const bool is_new = communicator == sum_.order().epoch;
-  sum_.reduce(now, is_new ? std::max(patience_.timeout(), config_.reduce_timeout) : patience_.timeout());
-  give_order(Reduce{sum_.order(), sum_.receivers(), token_count, communicator});
-}
-
-std::optional<Epoch> SyncGroupCore::choose_communicator() {
-  CollectiveOffers offers;
-  for (const auto& [member, manifest] : sum_.manifests()) offers[member] = manifest.collective;
-  SumChoice chosen = choice_.choose(sum_.order().epoch, offers);
+  const SumChoice chosen = choice_.choose(sum_.order().epoch, offers_in(sum_.manifests()));
   const bool is_news = !chosen.reason.empty() && chosen.reason != chosen_because_;
   if (is_news) announce("sums_chosen", chosen_because_ = chosen.reason);
-  return chosen.communicator;
-}
-
-bool SyncGroupCore::is_collective() const {
-  const auto* reduce = order_ ? std::get_if<Reduce>(&*order_) : nullptr;
-  return reduce != nullptr && reduce->communicator.has_value();
+  const bool is_new = chosen.communicator == sum_.order().epoch;
+  sum_.reduce(now, is_new ? std::max(patience_.timeout(), config_.reduce_timeout) : patience_.timeout());
+  give_order(Reduce{sum_.order(), sum_.receivers(), token_count, chosen.communicator});
 }
 
 void SyncGroupCore::sum_came_to_nothing(Instant now, const SumFailure& failure) {
-  if (is_collective()) choice_.came_to_nothing();
+  choice_.came_to_nothing();
   announce(failure.event, failure.why);
   try_again(now, failure.why);
 }
@@ -300,7 +294,7 @@ void SyncGroupCore::conclude(Instant now) {
   patience_.took(sum_.age(now));
   const auto failure = sum_.conclude(now);
   if (failure) return sum_came_to_nothing(now, {failure->event, compose("step ", step(), ": ", failure->why)});
-  if (is_collective()) choice_.came_whole();
+  choice_.came_whole();
   vote();
 }
 

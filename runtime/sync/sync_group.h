@@ -100,8 +100,6 @@ class SyncGroupCore {
   void end_survey(Instant now, const std::string& why);
   void tell_holders();
   void reduce(Instant now, std::uint64_t token_count);
-  [[nodiscard]] std::optional<Epoch> choose_communicator();
-  [[nodiscard]] bool is_collective() const;
   void sum_came_to_nothing(Instant now, const SumFailure& failure);
   void conclude(Instant now);
   void vote();

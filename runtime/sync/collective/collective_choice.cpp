@@ -34,6 +34,12 @@ namespace {
 }  // namespace
 
 SumChoice CollectiveChoice::choose(const Epoch& order, const CollectiveOffers& offers) {
+  SumChoice chosen = weigh(order, offers);
+  is_collective_ = chosen.communicator.has_value();
+  return chosen;
+}
+
+SumChoice CollectiveChoice::weigh(const Epoch& order, const CollectiveOffers& offers) {
   const bool is_wanted = std::ranges::any_of(offers, [](const auto& entry) { return entry.second.has_value(); });
   if (!is_wanted) return {};
   if (const auto lack = lack_of(offers)) return {std::nullopt, compose("sums go over the ring: ", *lack)};
@@ -47,8 +53,13 @@ SumChoice CollectiveChoice::choose(const Epoch& order, const CollectiveOffers& o
 }
 
 void CollectiveChoice::came_to_nothing() {
+  if (!is_collective_) return;
   pause_ = std::clamp(2 * pause_, 1U, kRingSumsMax);
   ring_sums_ = pause_;
+}
+
+void CollectiveChoice::came_whole() {
+  if (is_collective_) pause_ = 0;
 }
 
 }  // namespace shoal

@@ -29,11 +29,16 @@ using CollectiveOffers = std::map<Incarnation, std::optional<CollectiveOffer>>;
 class CollectiveChoice {
  public:
   [[nodiscard]] SumChoice choose(const Epoch& order, const CollectiveOffers& offers);
-  // How the sum by a communicator ended that was chosen last.
+  // How the sum ended that was chosen for last; one over the ring changes nothing.
   void came_to_nothing();
-  void came_whole() { pause_ = 0; }
+  void came_whole();
+  // Says whether the last choice was a communicator.
+  [[nodiscard]] bool is_collective() const { return is_collective_; }
 
  private:
+  [[nodiscard]] SumChoice weigh(const Epoch& order, const CollectiveOffers& offers);
+
+  bool is_collective_ = false;
   std::uint32_t pause_ = 0;      // sums that the last failure gave to the ring
   std::uint32_t ring_sums_ = 0;  // of them still to come
 };
