@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/time/watched_time.h"
 #include "runtime/device/nccl/nccl_session.h"
 
 namespace shoal {
@@ -52,7 +53,7 @@ class NcclRunner final : public CollectiveRunner {
     std::optional<NcclSession> session;
     std::unique_lock lock(mutex_);
     const auto inside = [&](const auto& step) {  // the library has the thread
-      since_ = settings_.clock->now();
+      since_ = watched_now();
       lock.unlock();
       const auto news = step();
       for (const CollectiveNews& one : news) settings_.tell(one);
@@ -83,7 +84,7 @@ class NcclRunner final : public CollectiveRunner {
     std::unique_lock lock(mutex_);
     while (!has_called_) {
       changed_.wait_for(lock, kWatchEvery);
-      if (!since_ || settings_.clock->now() - *since_ <= settings_.patience) continue;
+      if (!since_ || watched_now() - *since_ <= settings_.patience) continue;
       const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(settings_.patience).count();
       lock.unlock();
       settings_.end_process(compose("NCCL hangs: a call that should not wait has not come back in ", seconds, " s"));
@@ -91,11 +92,17 @@ class NcclRunner final : public CollectiveRunner {
     }
   }
 
+  [[nodiscard]] Duration watched_now() {
+    time_.look(settings_.clock->now());
+    return time_.watched();
+  }
+
   NcclRunnerSettings settings_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<CollectiveOrder> order_;  // the newest that has not been taken
-  std::optional<Instant> since_;          // the library has the thread
+  WatchedTime time_{10 * kWatchEvery};
+  std::optional<Duration> since_;  // on our watch: the library has the thread
   bool is_over_ = false;
   bool has_called_ = false;
   std::thread caller_;  // last: they use all the others

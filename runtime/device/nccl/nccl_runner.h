@@ -1,9 +1,9 @@
 // The thread that drives a stage's communicator: actors hand work in, and none of them ever calls the library.
 //
 // The library promises that its calls do not wait; ending a communicator joins threads of its own. One that does not
-// come back for kNcclCallPatience hangs, and so does the process's GPU: watch() ends the process then, with a reason,
-// and its keeper starts it again. How long a sum may stand still is the group's to say (P-19a): its next order drops
-// it.
+// come back for kNcclCallPatience, in which this process ran, hangs, and so does its GPU: watch() ends the process
+// then, with a reason, and its keeper starts it again. How long a sum may stand still is the group's to say (P-19a):
+// its next order drops it.
 #pragma once
 
 #include <chrono>
