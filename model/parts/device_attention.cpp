@@ -1,5 +1,4 @@
-// cuDNN's operator is the fastest on Hopper, and its backward does not repeat its bits: it is for runs that ask for
-// none.
+// Forward and backward choose alike: by the queries and torch's settings, which do not change in between.
 #include "model/parts/device_attention.h"
 
 #include <ATen/Context.h>
@@ -11,20 +10,21 @@
 #include <ATen/ops/_scaled_dot_product_flash_attention_backward.h>
 #include <ATen/ops/empty.h>
 
+#include "model/parts/attention_choice.h"
+
 namespace shoal {
 namespace {
 
 using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
-constexpr std::int64_t kCudnnHead = 128;   // elements of a head at most
-constexpr std::int64_t kCudnnTokens = 64;  // at least, and a multiple of 8
-
-bool is_for_flash(const at::Tensor& q_BHTD) { return q_BHTD.scalar_type() == at::kBFloat16 && q_BHTD.size(3) % 8 == 0; }
-
-bool is_for_cudnn(const at::Tensor& q_BHTD) {
-  const bool is_taken =
-      is_for_flash(q_BHTD) && q_BHTD.size(3) <= kCudnnHead && q_BHTD.size(2) % 8 == 0 && q_BHTD.size(2) >= kCudnnTokens;
-  return is_taken && !at::globalContext().deterministicAlgorithms();
+AttentionOperator operator_for(const at::Tensor& q_BHTD) {
+  const at::Context& torch = at::globalContext();
+  return attention_choice({.is_bf16 = q_BHTD.scalar_type() == at::kBFloat16,
+                           .head_size = q_BHTD.size(3),
+                           .tokens = q_BHTD.size(2),
+                           .repeats = torch.deterministicAlgorithms(),
+                           .has_cudnn = torch.userEnabledCuDNNSDP()})
+      .by;
 }
 
 Gradients cudnn_backward(const at::Tensor& dy_BHTD, const DeviceAttention& forward) {
@@ -46,11 +46,12 @@ Gradients flash_backward(const at::Tensor& dy_BHTD, const DeviceAttention& forwa
 
 std::tuple<at::Tensor, at::Tensor> attend_on_device(const at::Tensor& q_BHTD, const at::Tensor& k_BHTD,
                                                     const at::Tensor& v_BHTD) {
-  if (is_for_cudnn(q_BHTD)) {
+  const AttentionOperator by = operator_for(q_BHTD);
+  if (by == AttentionOperator::kCudnn) {
     auto all = at::_scaled_dot_product_cudnn_attention(q_BHTD, k_BHTD, v_BHTD, std::nullopt, true, 0.0, true);
     return {std::get<0>(all), std::get<1>(all)};
   }
-  if (is_for_flash(q_BHTD)) {
+  if (by == AttentionOperator::kFlash) {
     auto flash = at::_scaled_dot_product_flash_attention(q_BHTD, k_BHTD, v_BHTD, 0.0, true, false);
     return {std::get<0>(flash), std::get<1>(flash)};
   }
@@ -59,8 +60,9 @@ std::tuple<at::Tensor, at::Tensor> attend_on_device(const at::Tensor& q_BHTD, co
 }
 
 Gradients attend_on_device_backward(const at::Tensor& dy_BHTD, const DeviceAttention& forward) {
-  if (is_for_cudnn(forward.q_BHTD)) return cudnn_backward(dy_BHTD, forward);
-  if (is_for_flash(forward.q_BHTD)) return flash_backward(dy_BHTD, forward);
+  const AttentionOperator by = operator_for(forward.q_BHTD);
+  if (by == AttentionOperator::kCudnn) return cudnn_backward(dy_BHTD, forward);
+  if (by == AttentionOperator::kFlash) return flash_backward(dy_BHTD, forward);
   const at::Tensor no_random = at::empty({}, at::TensorOptions(at::kLong));
   auto all = at::_scaled_dot_product_efficient_attention_backward(
       dy_BHTD, forward.q_BHTD, forward.k_BHTD, forward.v_BHTD, {}, forward.y_BHTD, forward.logsumexp, no_random,

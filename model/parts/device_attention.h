@@ -1,6 +1,5 @@
-// Causal attention on devices other than the processor: in bf16 torch's flash operator, or cuDNN's where bits need not
-// repeat (torch's deterministic algorithms are off), heads have at most 128 elements and tokens are 64, 72, ...; in
-// float32, which those do not take, and for heads of a size that 8 does not divide its memory-efficient one. Nothing is
+// Causal attention on devices other than the processor, by the operator that attention_choice.h names: bits must repeat
+// where torch's deterministic algorithms are on, and cuDNN's is there where torch's own switch for it is. Nothing is
 // dropped in them, so they have no state of random numbers. Shape letters: B sequences, H heads, T tokens, D elements
 // of a head.
 #pragma once

@@ -6,9 +6,13 @@
 #include <string_view>
 #include <thread>
 
+#include <ATen/Context.h>
+
 #include "model/partition.h"
+#include "model/parts/attention_choice.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/log.h"
 #include "runtime/base/machine/bf16_units.h"
 #include "runtime/device/cpu_stage_executor.h"
 #include "runtime/device/decorators/encoding_stage_executor.h"
@@ -47,9 +51,26 @@ bool wants_graphs(const ExecutorConfig& config) {
   return asked != nullptr && std::string_view(asked) == "1";
 }
 
+// Where bits need not repeat, bf16 attends by cuDNN's operator if the device is one of its. Else the log says why not.
+void choose_attention(const DeviceName& device, const Config& config) {
+  if (config.model.precision != Precision::kBf16 || config.sync.reduction == Reduction::kExact) return;
+  const Status has_cudnn = device_plugin()->check_cudnn_attention(device.index);
+  const AttentionChoice choice = attention_choice({.is_bf16 = true,
+                                                   .head_size = head_size_of(config.model),
+                                                   .tokens = config.model.context,
+                                                   .has_cudnn = has_cudnn.ok()});
+  at::globalContext().setSDPUseCuDNN(has_cudnn.ok());
+  if (choice.by == AttentionOperator::kCudnn) return;
+  const bool is_flash = choice.by == AttentionOperator::kFlash;
+  log_info("device", "attention is torch's ", is_flash ? "flash" : "memory-efficient",
+           " operator: ", is_flash && !has_cudnn ? has_cudnn.failure().message : std::string(choice.because));
+}
+
 // Encoded tensors are read on the host.
-std::unique_ptr<StageExecutor> on_gpu(const ExecutorConfig& config, const StagePlan& plan, bool is_encoded) {
+std::unique_ptr<StageExecutor> on_gpu(const ExecutorConfig& config, const DeviceName& device, const StagePlan& plan,
+                                      bool is_encoded) {
   settle_arithmetic(config.config.sync.reduction);
+  choose_attention(device, config.config);
   auto queue = make_stream_queue(torch_device(config.device), wants_graphs(config) ? device_plugin()->record : nullptr);
   std::shared_ptr<const DeviceMath> math = device_plugin()->make_math(queue);
   return std::make_unique<QueuedStageExecutor>(config.config, plan, std::move(queue),
@@ -91,7 +112,7 @@ Result<std::unique_ptr<StageExecutor>> make_stage_executor(const ExecutorConfig&
   const bool is_encoded = config.stages > 1 && config.config.pipeline.activations != WireFormat::kFp32;
   std::unique_ptr<StageExecutor> executor;
   if (device->kind == DeviceKind::kCuda) {
-    executor = on_gpu(config, (*plans)[config.stage.value], is_encoded);
+    executor = on_gpu(config, *device, (*plans)[config.stage.value], is_encoded);
   } else {
     executor = std::make_unique<CpuStageExecutor>(config.config, (*plans)[config.stage.value]);
   }

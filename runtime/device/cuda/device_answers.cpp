@@ -23,6 +23,15 @@ Status check_bf16_units(std::string_view device, int capability) {
                                      ") has no units for it; sm_", kFirstWithUnits, " and later have. Use fp32."));
 }
 
+Status check_cudnn_attention(std::string_view device, int capability, long cudnn) {
+  constexpr long kFirstTaken = 91501;
+  const bool is_taken = capability == 90 || capability == 100 || capability == 103;
+  if (is_taken && cudnn >= kFirstTaken) return Done{};
+  return fail(Error::kUsage,
+              compose("cuDNN's is taken on sm_90, sm_100 and sm_103 from cuDNN 9.15.1 on, and ", device, " is sm_",
+                      capability, " with cuDNN ", cudnn / 10000, ".", cudnn % 10000 / 100, ".", cudnn % 100));
+}
+
 std::string fingerprint_text(const DeviceFingerprint& facts) {
   return compose("torch ", TORCH_VERSION, "; ", facts.device, ", sm_", facts.capability, ", ", facts.multiprocessors,
                  " SMs; driver ", dotted(facts.driver), ", cuda ", dotted(facts.runtime), "; build ", facts.build);

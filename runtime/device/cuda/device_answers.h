@@ -15,6 +15,10 @@ namespace shoal {
 // Errors: kUsage, where a device of this capability (as in 90) has no units for bf16.
 [[nodiscard]] Status check_bf16_units(std::string_view device, int capability);
 
+// Errors: kUsage, with a sentence, where cuDNN's attention is not taken: torch itself prefers it on sm_90, sm_100 and
+// sm_103 alone, from cuDNN 9.15.1 on. cudnn: as in 91501.
+[[nodiscard]] Status check_cudnn_attention(std::string_view device, int capability, long cudnn);
+
 struct DeviceFingerprint {
   std::string_view device;
   int capability = 0;  // as in 90

@@ -5,6 +5,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -74,6 +75,12 @@ Status check_bf16(int device) {
   return check_bf16_units(properties.name, properties.major * 10 + properties.minor);
 }
 
+Status check_cudnn(int device) {
+  const cudaDeviceProp& properties = *at::cuda::getDeviceProperties(static_cast<c10::DeviceIndex>(device));
+  return check_cudnn_attention(properties.name, properties.major * 10 + properties.minor,
+                               at::detail::getCUDAHooks().versionRuntimeCuDNN());
+}
+
 Result<std::string> identity(int device) {
   try {
     return identity_text(at::cuda::getDeviceProperties(static_cast<c10::DeviceIndex>(device))->uuid.bytes);
@@ -89,5 +96,6 @@ extern "C" {
 __attribute__((visibility("default"))) extern const shoal::DevicePlugin shoal_device_plugin;
 const shoal::DevicePlugin shoal_device_plugin = {
     shoal::kDevicePluginAbi, shoal::build_identity(), shoal::prepare,      shoal::fingerprint, shoal::memory,
-    shoal::check_bf16,       shoal::make_kernel_math, shoal::record_graph, shoal::identity,    shoal::peaks};
+    shoal::check_bf16,       shoal::make_kernel_math, shoal::record_graph, shoal::identity,    shoal::peaks,
+    shoal::check_cudnn};
 }

@@ -24,7 +24,7 @@ class DeviceGraph;  // runtime/device/queue/device_queue.h
 class DeviceMath;   // runtime/device/queue/math/device_math.h
 class DeviceQueue;  // runtime/device/queue/device_queue.h
 
-inline constexpr std::uint32_t kDevicePluginAbi = 6;
+inline constexpr std::uint32_t kDevicePluginAbi = 7;
 
 // Names the only symbol that the module exports.
 inline constexpr const char* kDevicePluginSymbol = "shoal_device_plugin";
@@ -63,6 +63,8 @@ struct DevicePlugin {
   // Returns the device's name in the world: of two processes that compute on one device, both have it. Errors: kUsage.
   Result<std::string> (*identity)(int device) = nullptr;
   DevicePeaks (*peaks)(int device) = nullptr;
+  // Errors: kUsage, with a sentence: cuDNN's attention is not taken on the device.
+  Status (*check_cudnn_attention)(int device) = nullptr;
 };
 
 // Digest of the headers whose types cross the border, the compiler and its flags.

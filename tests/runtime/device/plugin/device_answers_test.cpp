@@ -25,6 +25,16 @@ TEST(DeviceAnswers, ADeviceWithoutUnitsForBf16IsNamed) {
   EXPECT_THAT(refused.failure().message, HasSubstr("the device Tesla T4 (sm_75) has no units for it"));
 }
 
+TEST(DeviceAnswers, CudnnsAttentionIsForDevicesThatTorchPrefersItOn) {
+  EXPECT_TRUE(check_cudnn_attention("NVIDIA H100", 90, 91900).ok());
+  EXPECT_TRUE(check_cudnn_attention("NVIDIA B200", 100, 91501).ok());
+  EXPECT_FALSE(check_cudnn_attention("NVIDIA H100", 90, 91500).ok());
+  EXPECT_FALSE(check_cudnn_attention("NVIDIA RTX 5090", 120, 91900).ok());
+  const auto refused = check_cudnn_attention("NVIDIA A100", 80, 91900);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.failure().message, HasSubstr("and NVIDIA A100 is sm_80 with cuDNN 9.19.0"));
+}
+
 TEST(DeviceAnswers, AFingerprintDiffersWithWhatBitsDependOn) {
   const DeviceFingerprint one{"NVIDIA H100", 90, 132, 13000, 13000, "abc"};
   const std::string text = fingerprint_text(one);

@@ -1,0 +1,47 @@
+// The operator for each wish, and the reason where it is not the fastest.
+#include "model/parts/attention_choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace shoal {
+namespace {
+
+using enum AttentionOperator;
+using ::testing::HasSubstr;
+
+constexpr AttentionWish kFast{.is_bf16 = true, .head_size = 64, .tokens = 1024, .repeats = false, .has_cudnn = true};
+
+TEST(AttentionChoice, IsCudnnsWhereAllThatItNeedsIsThere) {
+  EXPECT_EQ(attention_choice(kFast).by, kCudnn);
+  EXPECT_TRUE(attention_choice(kFast).because.empty());
+}
+
+TEST(AttentionChoice, FallsBackToFlashAttentionWithAReason) {
+  struct Lack {
+    AttentionWish wish;
+    const char* reason;
+  };
+  AttentionWish repeating = kFast, other_device = kFast, large_head = kFast, short_text = kFast, odd_text = kFast;
+  repeating.repeats = true;
+  other_device.has_cudnn = false;
+  large_head.head_size = 136;
+  short_text.tokens = 56;
+  odd_text.tokens = 1001;
+  for (const Lack& lack : {Lack{repeating, "does not repeat"}, Lack{other_device, "not taken on this device"},
+                           Lack{large_head, "at most 128"}, Lack{short_text, "64, 72"}, Lack{odd_text, "64, 72"}}) {
+    EXPECT_EQ(attention_choice(lack.wish).by, kFlash) << lack.reason;
+    EXPECT_THAT(std::string(attention_choice(lack.wish).because), HasSubstr(lack.reason));
+  }
+}
+
+TEST(AttentionChoice, FallsBackFurtherWhereFlashAttentionTakesNothing) {
+  AttentionWish in_float32 = kFast, odd_head = kFast;
+  in_float32.is_bf16 = false;
+  odd_head.head_size = 60;
+  EXPECT_EQ(attention_choice(in_float32).by, kEfficient);
+  EXPECT_EQ(attention_choice(odd_head).by, kEfficient);
+}
+
+}  // namespace
+}  // namespace shoal
