@@ -43,10 +43,8 @@ Status check_units(const DeviceName& device, const ModelConfig& model) {
   return model.precision == Precision::kBf16 ? device_plugin()->check_bf16(device.index) : Done{};
 }
 
-// Recorded passes are asked for by the environment: they are an experiment (runtime/device/cuda/README.md). In one
-// process alone: while one thread records, others wait for marks, and an H100's driver then fails some of these waits.
-bool wants_graphs(const ExecutorConfig& config) {
-  if (config.answers != Answering::kAtOnce) return false;
+// Recorded passes are asked for by the environment: they are an experiment (runtime/device/cuda/README.md).
+bool wants_graphs() {
   const char* const asked = std::getenv("SHOAL_GRAPHS");
   return asked != nullptr && std::string_view(asked) == "1";
 }
@@ -71,7 +69,7 @@ std::unique_ptr<StageExecutor> on_gpu(const ExecutorConfig& config, const Device
                                       bool is_encoded) {
   settle_arithmetic(config.config.sync.reduction);
   choose_attention(device, config.config);
-  auto queue = make_stream_queue(torch_device(config.device), wants_graphs(config) ? device_plugin()->record : nullptr);
+  auto queue = make_stream_queue(torch_device(config.device), wants_graphs() ? device_plugin()->record : nullptr);
   std::shared_ptr<const DeviceMath> math = device_plugin()->make_math(queue);
   return std::make_unique<QueuedStageExecutor>(config.config, plan, std::move(queue),
                                                is_encoded ? Answering::kAtOnce : config.answers, std::move(math));

@@ -1,5 +1,5 @@
 // Records work of a stream as a CUDA graph (torch's, whose allocator gives it memory of its own).
-// Recorded and replayed in one process on an H100, with equal bits; see executor_factory.cpp for why not in more.
+// Recorded and replayed in one process on an H100, with equal bits; in several, see FACTS.md.
 #pragma once
 
 #include <memory>

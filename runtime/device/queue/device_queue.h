@@ -3,7 +3,8 @@
 //   enter() ── torch's calls of this thread are queued ── mark() ──▶ DeviceMark, reached when all before it is done
 //
 // Invariant: nothing here waits but DeviceMark::wait(). Memory that the device copies from or to is host_memory(),
-// which torch keeps until the copy is done. Implemented over streams (stream_queue.h), and by tests on the processor.
+// which torch keeps until the copy is done; of a queue that records, the thread that records gives it back. Implemented
+// over streams (stream_queue.h), and by tests on the processor.
 #pragma once
 
 #include <functional>
@@ -57,7 +58,7 @@ class DeviceQueue {
   [[nodiscard]] virtual std::unique_ptr<Turn> enter() = 0;
   [[nodiscard]] virtual bool can_record() const { return false; }
   // Within a turn, where it can: what `work` queues is recorded and not done. The work waits for nothing; memory that
-  // it allocates is the graph's.
+  // it allocates is the graph's. No mark is set meanwhile, and no host memory of this queue given back.
   [[nodiscard]] virtual std::unique_ptr<DeviceGraph> record(const DeviceGraph::Work& /*work*/) { return nullptr; }
   // Within a turn: behind all that was queued.
   [[nodiscard]] virtual std::shared_ptr<const DeviceMark> mark() = 0;

@@ -318,9 +318,14 @@ BackwardResult QueuedStageExecutor::half_done(const MicrobatchWork& work, Slot s
   return result;
 }
 
-at::Tensor QueuedStageExecutor::on_its_way_to_host(const at::Tensor& values) const {
+// Figures are read, and let go, by the thread that waits for marks. Memory that goes back to torch gets an event on the
+// streams that used it: in a stream that records at that moment it would be part of the graph, and whoever allocates
+// host memory next and asks for it fails. So it goes back here, in the thread that records.
+at::Tensor QueuedStageExecutor::on_its_way_to_host(const at::Tensor& values) {
+  std::erase_if(lent_, [](const at::Tensor& host) { return host.use_count() == 1; });
   const at::Tensor arrives = queue_->host_memory(values.sizes(), values.scalar_type());
   arrives.copy_(values, true);
+  lent_.push_back(arrives);
   return arrives;
 }
 

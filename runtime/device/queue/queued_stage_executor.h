@@ -85,7 +85,7 @@ class QueuedStageExecutor final : public LateStageExecutor {
   [[nodiscard]] at::Tensor input_of(const MicrobatchWork& work);
   [[nodiscard]] TensorBlob given_away(const at::Tensor& values) const;
   // A copy that is there when the device is past it.
-  [[nodiscard]] at::Tensor on_its_way_to_host(const at::Tensor& values) const;
+  [[nodiscard]] at::Tensor on_its_way_to_host(const at::Tensor& values);
   // The same of memory that the next replay writes over.
   [[nodiscard]] TensorBlob copied_away(const at::Tensor& values) const;
   [[nodiscard]] BackwardResult half_done(const MicrobatchWork& work, Slot slot, StagePasses::Differentiated results);
@@ -114,6 +114,7 @@ class QueuedStageExecutor final : public LateStageExecutor {
   Figures figures_;
   Residents read_now_;  // by calls since the last ending
   std::deque<std::pair<std::shared_ptr<const DeviceMark>, Residents>> held_;
+  std::vector<at::Tensor> lent_;  // host memory of figures, until nobody else has it
 };
 
 }  // namespace shoal

@@ -151,6 +151,38 @@ TEST(RecordedStage, KeepsTheMemoryOfEachMicrobatchInFlight) {
   EXPECT_EQ(sums[0], sums[1]);
 }
 
+// The control of what follows: CUDA's rule, as the fake queue has it.
+TEST(RecordedPass, WhatIsSetWithinARecordingCannotBeAskedFor) {
+  RecordingQueue queue;
+  at::Tensor memory = queue.host_memory({1}, at::kFloat);
+  std::shared_ptr<const DeviceMark> mark;
+  queue.while_recording = [&] { mark = queue.mark(); };
+  static_cast<void>(queue.record([] { return std::vector<at::Tensor>(); }));
+  EXPECT_THROW(static_cast<void>(mark->is_reached()), std::runtime_error);
+  EXPECT_NO_THROW(static_cast<void>(queue.host_memory({1}, at::kFloat)));
+  queue.while_recording = [&] { memory.reset(); };
+  static_cast<void>(queue.record([] { return std::vector<at::Tensor>(); }));
+  EXPECT_THROW(static_cast<void>(queue.host_memory({1}, at::kFloat)), std::runtime_error);
+}
+
+// The thread that waits for marks lets go of a job's figures at any time, also while the next job is recorded.
+TEST(RecordedStage, FiguresThatAreLetGoMeanwhileStayOutOfTheGraph) {
+  const Config config = config_of();
+  const auto queue = std::make_shared<RecordingQueue>();
+  const Stage stage(config, queue, 0, 1, Answering::kLater);
+  LateEnding ending;
+  queue->while_recording = [&] { ending = {}; };
+  for (std::uint32_t index = 0; index < 4; ++index) {
+    const auto work = random_work(config, 0, index);
+    static_cast<void>(stage.executor->forward_backward(work, WeightGradients::kAtOnce));
+    static_cast<void>(stage.executor->accumulate(work.microbatch));
+    ending = stage.executor->ending();
+    ending.mark->wait();
+    EXPECT_GT(ending.figures().loss_sum, 0);
+  }
+  EXPECT_EQ(queue->recordings->count, 1);
+}
+
 TEST(RecordedStage, RecordsNothingWhereWorkIsNotTheSameEachTime) {
   for (const bool drops : {false, true}) {
     Config config = config_of();

@@ -3,6 +3,7 @@
 // NaN until the first replay. What is done, and in which order, is written down.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -46,10 +47,15 @@ class RecordingQueue final : public FakeQueue {
  public:
   [[nodiscard]] bool can_record() const override { return true; }
   [[nodiscard]] std::unique_ptr<DeviceGraph> record(const DeviceGraph::Work& work) override {
-    return std::make_unique<FakeGraph>(work, recordings);
+    capture->is_recording = true;
+    if (while_recording) while_recording();
+    auto graph = std::make_unique<FakeGraph>(work, recordings);
+    capture->is_recording = false;
+    return graph;
   }
 
   std::shared_ptr<Recordings> recordings = std::make_shared<Recordings>();
+  std::function<void()> while_recording;  // what another thread does meanwhile
 };
 
 }  // namespace shoal
