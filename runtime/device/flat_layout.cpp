@@ -4,16 +4,22 @@
 namespace shoal {
 namespace {
 
-constexpr std::size_t kElementAlignment = 16;
+constexpr std::size_t kCopyAlignment = 128;  // 256 bytes of bf16
 
 }  // namespace
 
-FlatLayout::FlatLayout(const std::vector<TensorSpec>& specs) {
+FlatLayout::FlatLayout(const std::vector<TensorSpec>& specs, std::size_t alignment) {
   for (const TensorSpec& spec : specs) {
     const auto count = static_cast<std::size_t>(element_count(spec));
     tensors.push_back({spec, size, count});
-    size += (count + kElementAlignment - 1) / kElementAlignment * kElementAlignment;
+    size += (count + alignment - 1) / alignment * alignment;
   }
+}
+
+FlatLayout FlatLayout::of_copies() const {
+  std::vector<TensorSpec> specs;
+  for (const FlatTensor& tensor : tensors) specs.push_back(tensor.spec);
+  return {specs, kCopyAlignment};
 }
 
 }  // namespace shoal

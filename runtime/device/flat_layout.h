@@ -3,6 +3,10 @@
 // Tensors are in the order of their names; each starts at a multiple of 16 elements, so that in every buffer it starts
 // at a multiple of 64 bytes whatever the cut (equal bits of vectorised kernels need equal alignment). The elements
 // between tensors are zero and stay zero.
+//
+// Copies of the weights in bf16 have a layout of their own. Libraries of products look at addresses up to 256 bytes
+// when they choose an algorithm, so there each tensor starts at a multiple of these whatever the cut; the layout of the
+// float32 buffers is seen by peers, whose sums it is, and stays as it is.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +29,14 @@ struct FlatLayout {
   std::vector<FlatTensor> tensors;  // ascending by name
   std::size_t size = 0;             // elements, with the gaps
 
-  explicit FlatLayout(const std::vector<TensorSpec>& specs);
+  explicit FlatLayout(const std::vector<TensorSpec>& specs) : FlatLayout(specs, kElementAlignment) {}
+  // The same tensors where copies in bf16 have them.
+  [[nodiscard]] FlatLayout of_copies() const;
+
+ private:
+  static constexpr std::size_t kElementAlignment = 16;
+
+  FlatLayout(const std::vector<TensorSpec>& specs, std::size_t alignment);
 };
 
 // A zeroed buffer of elements of T, 64-byte aligned, that lives as long as its owner.

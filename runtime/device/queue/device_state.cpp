@@ -18,8 +18,9 @@ at::Tensor over(std::span<float> values) {
 
 DeviceState::DeviceState(const FlatLayout& layout, const Config& config, at::Device device, const DeviceMath& math)
     : layout_(layout),
+      copy_layout_(layout.of_copies()),
       math_(math),
-      flat_math_(math.of_flat(spans_of(layout), device)),
+      flat_math_(math.of_flat(spans_of(layout, &copy_layout_), device)),
       optim_(config.optim),
       host_(layout, config) {
   const auto options = at::TensorOptions(at::kFloat).device(device);
@@ -28,8 +29,9 @@ DeviceState::DeviceState(const FlatLayout& layout, const Config& config, at::Dev
   for (std::size_t i = 0; i < host_.buffers().size(); ++i) buffers_.push_back(at::empty({size}, options));
   if (has_rounds) agreed_ = at::zeros({size}, options);
   if (config.model.precision == Precision::kBf16) {
-    copies_ = at::empty({size}, options.dtype(at::kBFloat16));
-    if (has_rounds) agreed_copies_ = at::empty({size}, options.dtype(at::kBFloat16));
+    const auto copied = static_cast<std::int64_t>(copy_layout_.size);
+    copies_ = at::zeros({copied}, options.dtype(at::kBFloat16));
+    if (has_rounds) agreed_copies_ = at::zeros({copied}, options.dtype(at::kBFloat16));
   }
   push();
 }
@@ -45,8 +47,14 @@ void DeviceState::push() {
 }
 
 void DeviceState::write_copies() {
-  if (copies_.defined()) copies_.copy_(buffers_.front());
-  if (agreed_copies_.defined()) agreed_copies_.copy_(agreed_);
+  if (copies_.defined()) write_copy(copies_, buffers_.front());
+  if (agreed_copies_.defined()) write_copy(agreed_copies_, agreed_);
+}
+
+void DeviceState::write_copy(const at::Tensor& copy, const at::Tensor& from) {
+  for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
+    part_of(copy, copy_layout_.tensors[i]).copy_(part_of(from, layout_.tensors[i]));
+  }
 }
 
 StageState& DeviceState::pulled() {
@@ -56,10 +64,10 @@ StageState& DeviceState::pulled() {
   return host_;
 }
 
-WeightMap DeviceState::views_of(const at::Tensor& flat) const {
+WeightMap DeviceState::views_of(const at::Tensor& flat, const FlatLayout& layout) {
   WeightMap views;
   if (!flat.defined()) return views;
-  for (const FlatTensor& tensor : layout_.tensors) {
+  for (const FlatTensor& tensor : layout.tensors) {
     views[tensor.spec.name] = part_of(flat, tensor).view(tensor.spec.shape);
   }
   return views;
@@ -86,8 +94,9 @@ void DeviceState::update_by_adamw(const DeviceSums& sums, const UpdateOrder& ord
 }
 
 void DeviceState::update_by_sgd(const DeviceSums& sums, const UpdateOrder& order) {
-  for (const FlatTensor& tensor : layout_.tensors) {
-    const at::Tensor copy = copies_.defined() ? part_of(copies_, tensor) : at::Tensor();
+  for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
+    const FlatTensor& tensor = layout_.tensors[i];
+    const at::Tensor copy = copies_.defined() ? part_of(copies_, copy_layout_.tensors[i]) : at::Tensor();
     const double decay = tensor.spec.decays ? optim_.weight_decay : 0;
     const SgdCoefficients coefficients{static_cast<float>(order.clip_scale),
                                        static_cast<float>(1 - order.learning_rate * decay),

@@ -22,14 +22,14 @@ class DeviceState {
   // Within a turn of the device's queue, as all calls. `layout` and `math` must outlive this.
   DeviceState(const FlatLayout& layout, const Config& config, at::Device device, const DeviceMath& math);
 
-  [[nodiscard]] WeightMap weights() const { return views_of(buffers_.front()); }
+  [[nodiscard]] WeightMap weights() const { return views_of(buffers_.front(), layout_); }
   // What all replicas agree on: with rounds the outer parameters, otherwise the weights themselves.
-  [[nodiscard]] WeightMap agreed() const { return views_of(agreed_.defined() ? agreed_ : buffers_.front()); }
+  [[nodiscard]] WeightMap agreed() const { return views_of(agreed_.defined() ? agreed_ : buffers_.front(), layout_); }
 
   // The same in bf16; empty with model.precision = fp32.
-  [[nodiscard]] WeightMap copies() const { return views_of(copies_); }
+  [[nodiscard]] WeightMap copies() const { return views_of(copies_, copy_layout_); }
   [[nodiscard]] WeightMap agreed_copies() const {
-    return views_of(agreed_copies_.defined() ? agreed_copies_ : copies_);
+    return views_of(agreed_copies_.defined() ? agreed_copies_ : copies_, copy_layout_);
   }
 
   void update(const DeviceSums& sums, const UpdateOrder& order);
@@ -41,21 +41,23 @@ class DeviceState {
   void push();
 
  private:
-  [[nodiscard]] WeightMap views_of(const at::Tensor& flat) const;
+  [[nodiscard]] static WeightMap views_of(const at::Tensor& flat, const FlatLayout& layout);
   [[nodiscard]] static at::Tensor part_of(const at::Tensor& flat, const FlatTensor& tensor);
   void write_copies();
+  void write_copy(const at::Tensor& copy, const at::Tensor& from);
 
   void update_by_adamw(const DeviceSums& sums, const UpdateOrder& order);
   void update_by_sgd(const DeviceSums& sums, const UpdateOrder& order);
 
   const FlatLayout& layout_;
+  FlatLayout copy_layout_;
   const DeviceMath& math_;
   std::unique_ptr<FlatMath> flat_math_;
   OptimConfig optim_;
   StageState host_;
   std::vector<at::Tensor> buffers_;  // float32 [layout.size]: weights, then averages
   at::Tensor agreed_;                // rounds only
-  at::Tensor copies_;                // bf16 [layout.size] of the weights, where products are computed in it
+  at::Tensor copies_;                // bf16 [copy_layout.size] of the weights, where products are computed in it
   at::Tensor agreed_copies_;         // rounds only
   bool is_host_behind_ = false;
 };

@@ -17,10 +17,13 @@ constexpr float kExactLimitPerToken = 64;  // as gradient_sums.cpp has it
 
 }  // namespace
 
-std::vector<FlatSpan> spans_of(const FlatLayout& layout) {
+std::vector<FlatSpan> spans_of(const FlatLayout& layout, const FlatLayout* copies) {
   std::vector<FlatSpan> spans;
-  for (const FlatTensor& tensor : layout.tensors) {
-    spans.push_back({static_cast<std::int64_t>(tensor.offset), static_cast<std::int64_t>(tensor.count)});
+  for (std::size_t i = 0; i < layout.tensors.size(); ++i) {
+    const FlatTensor& tensor = layout.tensors[i];
+    const std::size_t copy = copies == nullptr ? tensor.offset : copies->tensors[i].offset;
+    spans.push_back({static_cast<std::int64_t>(tensor.offset), static_cast<std::int64_t>(tensor.count),
+                     static_cast<std::int64_t>(copy)});
   }
   return spans;
 }

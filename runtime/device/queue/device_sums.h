@@ -20,7 +20,8 @@
 
 namespace shoal {
 
-[[nodiscard]] std::vector<FlatSpan> spans_of(const FlatLayout& layout);
+// copies: the layout of a copy in bf16, where one is kept.
+[[nodiscard]] std::vector<FlatSpan> spans_of(const FlatLayout& layout, const FlatLayout* copies = nullptr);
 
 // The end of a group of tensors from `first` on, of at most so many bytes of gradients, or of one tensor.
 [[nodiscard]] std::size_t end_of_group(const FlatLayout& layout, std::size_t first, std::size_t bytes);

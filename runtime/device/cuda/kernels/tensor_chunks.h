@@ -21,6 +21,7 @@ struct TensorSpan {
   std::uint64_t offset = 0;  // in the flat array
   std::uint64_t count = 0;
   std::uint64_t first_chunk = 0;  // of all chunks
+  std::uint64_t copy = 0;         // offset in the copy in bf16, which has a layout of its own
 };
 
 struct Chunk {

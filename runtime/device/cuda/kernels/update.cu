@@ -23,6 +23,8 @@ __global__ void adamw_of_chunks_kernel(TensorChunks chunks, const AdamwCoefficie
   const Chunk chunk = chunks.chunks[blockIdx.x];
   const ChunkElements elements = elements_of(chunks, chunk);
   const AdamwCoefficients k = coefficients[chunk.tensor];
+  const TensorSpan span = chunks.spans[chunk.tensor];
+  if (at.copy != nullptr) at.copy += static_cast<std::ptrdiff_t>(span.copy) - static_cast<std::ptrdiff_t>(span.offset);
   for (std::size_t i = threadIdx.x; i < elements.count; i += kThreads) update(k, at, elements.begin + i);
 }
 

@@ -16,7 +16,9 @@ namespace shoal {
 FlatKernels::FlatKernels(std::shared_ptr<DeviceQueue> queue, const std::vector<FlatSpan>& spans, at::Device device)
     : queue_(std::move(queue)), device_(device) {
   for (const FlatSpan& span : spans) {
-    spans_.push_back({static_cast<std::uint64_t>(span.offset), static_cast<std::uint64_t>(span.count)});
+    spans_.push_back({.offset = static_cast<std::uint64_t>(span.offset),
+                      .count = static_cast<std::uint64_t>(span.count),
+                      .copy = static_cast<std::uint64_t>(span.copy)});
   }
   const std::vector<gpu::Chunk> chunks = gpu::chunks_of(spans_);
   chunks_ = chunks.size();

@@ -20,10 +20,11 @@ namespace shoal {
 
 class FlatMath;
 
-// A tensor of a flat array, in elements.
+// A tensor of flat arrays, in elements. The copy in bf16 has an array of its own.
 struct FlatSpan {
   std::int64_t offset = 0;
   std::int64_t count = 0;
+  std::int64_t copy = 0;  // its offset there
 };
 
 class DeviceMath {

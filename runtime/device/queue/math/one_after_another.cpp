@@ -53,7 +53,7 @@ class OneAfterAnother final : public FlatMath {
       const FlatSpan& span = spans_[i];
       math_.apply_adamw(coefficients[i], {part_of(tensors.weights, span), part_of(tensors.average, span),
                                           part_of(tensors.average_sq, span), part_of(tensors.gradient, span),
-                                          part_of(tensors.copy, span)});
+                                          part_of(tensors.copy, {span.copy, span.count})});
     }
   }
 
