@@ -7,15 +7,11 @@
 #include <ATen/ops/zeros.h>
 
 #include "model/parts/bf16/product.h"
+#include "runtime/base/arithmetic/padded_rows.h"
 
 #include "runtime/base/check_after_torch.h"
 
 namespace shoal {
-namespace {
-
-constexpr std::int64_t kRowsTogether = 64;  // of the vocabulary: products of odd sizes miss a GPU's fast kernels
-
-}  // namespace
 
 Projection::Projection(const ProjectionSpec& spec, const Parameters& parameters, at::ScalarType result)
     : orientation_(spec.orientation), result_(result), weight_(parameters.of_product(spec.weight)) {
@@ -71,7 +67,7 @@ at::Tensor Projection::backward(const at::Tensor& dy_BTO, Tape& tape, ParameterG
 Head::Head(const ProjectionSpec& spec, const Parameters& parameters) : weight_VC_(parameters.of_product(spec.weight)) {
   if (!weight_VC_.copy.defined() || parameters.fused() == nullptr) return;
   const std::int64_t vocabulary = weight_VC_.value.size(0);
-  const std::int64_t rows = (vocabulary + kRowsTogether - 1) / kRowsTogether * kRowsTogether;
+  const std::int64_t rows = padded_rows(vocabulary);
   const bool is_whole = rows == vocabulary;
   padded_VC_ = is_whole ? weight_VC_.copy : at::zeros({rows, weight_VC_.value.size(1)}, weight_VC_.copy.options());
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iomanip>
 
+#include "runtime/base/arithmetic/padded_rows.h"
 #include "runtime/base/compose.h"
 
 namespace shoal {
@@ -14,7 +15,6 @@ constexpr std::uint64_t kFloat = sizeof(float);
 constexpr std::uint64_t kBf16 = 2;
 constexpr std::uint64_t kContextBytes = 800'000'000;  // of the driver and of the libraries' workspaces
 constexpr std::uint64_t kAllocatorDivisor = 20;
-constexpr std::uint64_t kRowsTogether = 64;    // of padded logits (model/parts/projection.cpp)
 constexpr std::uint64_t kPassingVectors = 10;  // bytes per element of a microbatch's border, between two kernels
 
 [[nodiscard]] std::string gibibytes(std::uint64_t bytes, int digits = 1) {
@@ -22,14 +22,14 @@ constexpr std::uint64_t kPassingVectors = 10;  // bytes per element of a microba
 }
 [[nodiscard]] std::string exactly(std::uint64_t bytes) { return gibibytes(bytes, 3); }
 
-[[nodiscard]] std::uint64_t up_to(std::uint64_t count, std::uint64_t multiple) {
-  return (count + multiple - 1) / multiple * multiple;
-}
-
 [[nodiscard]] bool is_bf16(const Config& config) { return config.model.precision == Precision::kBf16; }
 
 [[nodiscard]] std::uint64_t vocabulary(const Config& config) {
   return static_cast<std::uint64_t>(config.model.vocabulary);
+}
+
+[[nodiscard]] std::uint64_t head_rows(const Config& config) {
+  return static_cast<std::uint64_t>(padded_rows(config.model.vocabulary));
 }
 
 // Counts copies in bf16 of every tensor, and the head's with its padding in both models (the trained and the agreed
@@ -37,7 +37,7 @@ constexpr std::uint64_t kPassingVectors = 10;  // bytes per element of a microba
 [[nodiscard]] std::uint64_t copies_of(const Config& config, const CutStage& stage, std::uint64_t weights) {
   if (!is_bf16(config)) return 0;
   const std::uint64_t flat = weights / 2 * (config.sync.mode == SyncMode::kDiloco ? 2 : 1);
-  const std::uint64_t rows = up_to(vocabulary(config), kRowsTogether);
+  const std::uint64_t rows = head_rows(config);
   const bool is_padded = stage.has_head && rows != vocabulary(config);
   return flat + (is_padded ? 2 * kBf16 * rows * static_cast<std::uint64_t>(config.model.width) : 0);
 }
@@ -45,7 +45,7 @@ constexpr std::uint64_t kPassingVectors = 10;  // bytes per element of a microba
 // Logits of the microbatch that is computed, whose gradient takes their place, and the head's own gradient. Rows that
 // kernels do not take as they are exist twice.
 [[nodiscard]] std::uint64_t head_bytes(const Config& config, std::uint64_t tokens) {
-  const std::uint64_t rows = up_to(vocabulary(config), kRowsTogether);
+  const std::uint64_t rows = head_rows(config);
   const std::uint64_t gradient = kFloat * rows * static_cast<std::uint64_t>(config.model.width);
   if (is_bf16(config)) return tokens * kBf16 * rows + gradient;
   return tokens * kFloat * vocabulary(config) * (vocabulary(config) % 8 == 0 ? 1 : 2) + gradient;
