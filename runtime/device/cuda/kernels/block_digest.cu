@@ -8,10 +8,29 @@ namespace shoal::gpu {
 namespace {
 
 constexpr unsigned kBlocksAtOnce = kThreads / xxh3::kLanes;
+constexpr unsigned kWordsAtOnce = 8;  // loads that a thread has under way
+static_assert(xxh3::kStripesPerBlock % kWordsAtOnce == 0);
 
 __device__ constexpr xxh3::LaneWords kWords = xxh3::lane_words();
 
-// One lane's sum over an input of more than 240 bytes. The lanes of `mask` do the same input.
+// The next words of a lane, one of each stripe; 0 beyond the last stripe.
+struct LaneStripes {
+  std::uint64_t at[kWordsAtOnce];
+};
+
+__device__ __forceinline__ LaneStripes load_stripes(const std::uint64_t* words, std::size_t begin,
+                                                    std::size_t stripes) {
+  LaneStripes loaded;
+#pragma unroll
+  for (unsigned k = 0; k < kWordsAtOnce; ++k) {
+    const std::size_t at = (begin + k) * xxh3::kLanes + threadIdx.x % xxh3::kLanes;
+    loaded.at[k] = begin + k < stripes ? words[at] : 0;
+  }
+  return loaded;
+}
+
+// One lane's sum over an input of more than 240 bytes. The lanes of `mask` do the same input. Words are on their way
+// while those before them are added: a sum is a chain, and waits for nothing but its own multiplications.
 __device__ __forceinline__ std::uint64_t lane_sum(const std::uint64_t* secret, const char* in, std::size_t size,
                                                   unsigned mask) {
   const unsigned lane = threadIdx.x % xxh3::kLanes;
@@ -21,10 +40,17 @@ __device__ __forceinline__ std::uint64_t lane_sum(const std::uint64_t* secret, c
   };
   const std::size_t stripes = (size - 1) / xxh3::kStripeBytes;
   const auto* words = reinterpret_cast<const std::uint64_t*>(in);
-  for (std::size_t i = 0; i < stripes; ++i) {
-    const unsigned within = static_cast<unsigned>(i % xxh3::kStripesPerBlock);
-    add_stripe(words[i * xxh3::kLanes + lane], secret[within + lane]);
-    if (within == xxh3::kStripesPerBlock - 1) sum = xxh3::scrambled(sum, secret[16 + lane]);
+  LaneStripes next = load_stripes(words, 0, stripes);
+  for (std::size_t begin = 0; begin < stripes; begin += kWordsAtOnce) {
+    const LaneStripes loaded = next;
+    next = load_stripes(words, begin + kWordsAtOnce, stripes);
+    const unsigned within = static_cast<unsigned>(begin % xxh3::kStripesPerBlock);
+#pragma unroll
+    for (unsigned k = 0; k < kWordsAtOnce; ++k) {
+      if (begin + k < stripes) add_stripe(loaded.at[k], secret[within + k + lane]);
+    }
+    const bool ends_block = within + kWordsAtOnce == xxh3::kStripesPerBlock && begin + kWordsAtOnce <= stripes;
+    if (ends_block) sum = xxh3::scrambled(sum, secret[16 + lane]);
   }
   const auto* last = reinterpret_cast<const std::uint32_t*>(in + size - xxh3::kStripeBytes);
   add_stripe(xxh3::read_word(last + 2 * lane), kWords.last[lane]);

@@ -13,16 +13,30 @@ inline constexpr unsigned kNormBlocksAtOnce = kThreads / kNormLanes;  // of a th
 inline constexpr unsigned kSquaresAtOnce = 8;                         // loads that a thread has under way
 inline constexpr unsigned kSumsPerLane = 8;                           // of blocks, which a warp adds at once
 
+// The next values of a lane; 0 beyond the end, which adds nothing.
+struct ValuesOfLane {
+  float at[kSquaresAtOnce];
+};
+
+__device__ __forceinline__ ValuesOfLane load_values(const float* values, std::size_t begin, std::size_t count) {
+  ValuesOfLane loaded;
+  for (unsigned k = 0; k < kSquaresAtOnce; ++k) {
+    const std::size_t at = begin + k * kNormLanes;
+    loaded.at[k] = at < count ? values[at] : 0.0F;
+  }
+  return loaded;
+}
+
 // Sums the squares of a block of `count` values by its 16 lanes; each of them has the sum. All threads of the warp
-// call.
+// call. Values are on their way while those before them are added: a lane's sum is a chain of additions in double.
 __device__ __forceinline__ double norm_of_block(const float* values, std::size_t count) {
+  constexpr std::size_t kStep = kNormLanes * kSquaresAtOnce;
   double lane = 0;
-  for (std::size_t i = threadIdx.x % kNormLanes; i < count; i += kNormLanes * kSquaresAtOnce) {
-    float loaded[kSquaresAtOnce];
-    for (unsigned k = 0; k < kSquaresAtOnce; ++k) {
-      loaded[k] = i + k * kNormLanes < count ? values[i + k * kNormLanes] : 0.0F;
-    }
-    for (unsigned k = 0; k < kSquaresAtOnce; ++k) lane += square_of(loaded[k]);
+  ValuesOfLane next = load_values(values, threadIdx.x % kNormLanes, count);
+  for (std::size_t i = threadIdx.x % kNormLanes; i < count; i += kStep) {
+    const ValuesOfLane loaded = next;
+    next = load_values(values, i + kStep, count);
+    for (unsigned k = 0; k < kSquaresAtOnce; ++k) lane += square_of(loaded.at[k]);
   }
   double sum = 0;
   for (int i = 0; i < static_cast<int>(kNormLanes); ++i) {
