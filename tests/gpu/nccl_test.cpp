@@ -22,6 +22,7 @@
 #include "runtime/device/queue/queued_tensor.h"
 #include "runtime/device/queue/stream_queue.h"
 #include "runtime/device/torch_device.h"
+#include "runtime/plan/resources/device_fit.h"
 #include "runtime/sync/reduction.h"
 
 #include <ATen/ops/from_blob.h>
@@ -190,6 +191,22 @@ TEST_F(GpuNccl, OneRankHasTheBitsOfTheRing) {
       EXPECT_TRUE(to_host(contribution) == values) << "a contribution is never written";
     }
   }
+}
+
+// The device's memory that a communicator took, without what torch allocates. With one rank it has no peers to buffer
+// for, so this is less than what is planned for several.
+TEST_F(GpuNccl, ACommunicatorsMemoryIsPlanned) {
+  const TensorBlob values = random_values(DType::kInt64, 7);
+  const auto free_bytes = [] { return static_cast<double>(device_plugin()->memory(0)->free_bytes); };
+  NcclSession session(library, memory());
+  const TensorBlob contribution = on_device(values);
+  const double before = free_bytes();
+  static_cast<void>(session.take(sum_of(contribution, 1, 1)));
+  ASSERT_EQ(end_of({&session}, 30s), "summed");
+  const double took = before - free_bytes();
+  std::cout << "nccl: a communicator of one rank took " << took / (1 << 20) << " MiB of the device, "
+            << kCommunicatorBytes / (1 << 20) << " MiB are planned for one\n";
+  EXPECT_LE(took, static_cast<double>(kCommunicatorBytes));
 }
 
 TEST_F(GpuNccl, TakesAContributionOfTheHost) {

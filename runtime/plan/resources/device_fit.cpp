@@ -71,7 +71,8 @@ DeviceNeed device_need(const Config& config, const std::vector<CutStage>& stages
   need.held = held_microbatches(config, stage);
   need.per_microbatch = bytes_in_flight(config, stages[stage]);
   const std::uint64_t copies = copies_of(config, stages[stage], host.weights);
-  need.kept = host.weights + copies + host.optimizer + agreed + host.accumulators + host.mean + kContextBytes;
+  need.beside = kContextBytes + (config.sync.backend == SyncBackend::kNccl ? kCommunicatorBytes : 0);
+  need.kept = host.weights + copies + host.optimizer + agreed + host.accumulators + host.mean + need.beside;
   const std::uint64_t tokens = tokens_of_microbatch(config);
   const std::uint64_t head = stages[stage].has_head ? head_bytes(config, tokens) : 0;  // before others have gradients
   const std::uint64_t passing = kPassingVectors * tokens * static_cast<std::uint64_t>(config.model.width);
@@ -99,7 +100,7 @@ std::optional<std::string> lack_on_device(const DeviceNeed& need, std::uint64_t 
 std::string parts_of_need(const DeviceNeed& need, const MemoryNeed& of_replica) {
   return compose(exactly(bytes_at(need, need.held)), " GiB: weights ", exactly(of_replica.weights), ", averages ",
                  exactly(of_replica.optimizer), ", sums ", exactly(of_replica.accumulators), ", mean ",
-                 exactly(of_replica.mean), ", context ", exactly(kContextBytes), ", in all ", exactly(need.kept),
+                 exactly(of_replica.mean), ", context ", exactly(need.beside), ", in all ", exactly(need.kept),
                  " kept; while it computes ", exactly(need.computing), " (gradients ", exactly(of_replica.gradients),
                  ", letters ", exactly(of_replica.letters), ") and ", need.held, " x ", exactly(need.per_microbatch),
                  " in flight, or ", exactly(need.reducing), " while it reduces; and a twentieth of these");
@@ -107,8 +108,8 @@ std::string parts_of_need(const DeviceNeed& need, const MemoryNeed& of_replica) 
 
 std::string use_text(const DeviceUse& use, const DeviceNeed& need) {
   return compose("at most ", exactly(use.reserved), " GiB used (", exactly(use.tensors), " by tensors), ",
-                 exactly(bytes_at(need, need.held) - std::min(need.kept, kContextBytes)), " planned; ",
-                 exactly(use.beside), " beside it, ", exactly(kContextBytes), " planned");
+                 exactly(bytes_at(need, need.held) - need.beside), " planned; ", exactly(use.beside), " beside it, ",
+                 exactly(need.beside), " planned");
 }
 
 }  // namespace shoal

@@ -17,8 +17,16 @@
 
 namespace shoal {
 
+// What NCCL keeps on a device for one communicator, of which a stage has one at a time: buffers of its channels for the
+// ring and for the tree, to receive in (10 MiB: 4 of its protocol "simple", 0.5 of "LL", 4.7 of "LL128") and to send
+// from (2 MiB). It takes so many channels between GPUs that NVLink connects, and fewer elsewhere. Read (NVIDIA/nccl on
+// GitHub, issues 986 and 1685; NCCL_BUFFSIZE, 4 MiB), and not measured between GPUs: an upper bound.
+inline constexpr std::uint64_t kCommunicatorChannels = 32;
+inline constexpr std::uint64_t kCommunicatorBytes = kCommunicatorChannels * 2 * (std::uint64_t{12} << 20U);
+
 struct DeviceNeed {
-  std::uint64_t kept = 0;            // weights and their copies, averages, sums, mean, and the device's own context
+  std::uint64_t kept = 0;            // weights and their copies, averages, sums, mean, and what is `beside`
+  std::uint64_t beside = 0;          // what torch does not allocate: the device's own context, NCCL's buffers
   std::uint64_t computing = 0;       // gradients, logits, letters, and one graph where it is computed again
   std::uint64_t per_microbatch = 0;  // of those in flight
   std::uint64_t reducing = 0;        // in place of these two, between the microbatches and the update
@@ -39,7 +47,7 @@ struct DeviceNeed {
 [[nodiscard]] std::string parts_of_need(const DeviceNeed& need, const MemoryNeed& of_replica);
 
 // Holds what a process took of its device at most, to stand beside what was planned. Bytes; the context is the driver's
-// and the libraries', and counts apart, for others on the device have theirs.
+// and the libraries', NCCL's buffers among them, and counts apart, for others on the device have theirs.
 struct DeviceUse {
   std::uint64_t tensors = 0;
   std::uint64_t reserved = 0;

@@ -49,6 +49,7 @@ TEST(DeviceFit, ReducingTakesThePlaceOfComputing) {
 
 TEST(DeviceFit, SaysWhatWasUsedBesideWhatWasPlanned) {
   DeviceNeed need = need_of(2 * kGibibyte + 800'000'000, kGibibyte, 2);  // 2 + 2 + 0.1 of slack
+  need.beside = 800'000'000;
   const DeviceUse use{.tensors = 3 * kGibibyte, .reserved = 4 * kGibibyte, .beside = kGibibyte / 2};
   EXPECT_EQ(use_text(use, need),
             "at most 4.000 GiB used (3.000 by tensors), 4.100 planned; 0.500 beside it, 0.745 planned");
@@ -108,6 +109,11 @@ TEST(DeviceFit, CountsWhatADeviceHolds) {
   EXPECT_EQ(less.per_microbatch, 4U * 1024 * 4 * 768);
   EXPECT_GT(less.computing, need.computing);  // one graph
   EXPECT_LT(bytes_at(less, less.held), bytes_at(need, need.held));
+  Config by_nccl = config;
+  by_nccl.sync.backend = SyncBackend::kNccl;
+  const DeviceNeed more = device_need(by_nccl, *cut, 0, 1);
+  EXPECT_EQ(more.kept - need.kept, kCommunicatorBytes);
+  EXPECT_EQ(more.beside - need.beside, kCommunicatorBytes);
   Config fast = config;
   fast.sync.reduction = Reduction::kFast;
   EXPECT_EQ(need.kept - device_need(fast, *cut, 0, 1).kept, parameters * 4);
