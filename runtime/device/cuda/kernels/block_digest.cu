@@ -92,16 +92,7 @@ __device__ __forceinline__ void write_value(const std::uint64_t* secret, const c
   if (is_first_lane) *value = hash;
 }
 
-__global__ void block_values_kernel(const char* tensor, std::size_t byte_count, std::uint64_t* values) {
-  const std::uint64_t* secret = shared_secret();
-  const std::size_t block = block_of_lanes();
-  const std::size_t begin = block * kDigestBlock;
-  if (begin >= byte_count) return;
-  const std::size_t size = byte_count - begin < kDigestBlock ? byte_count - begin : kDigestBlock;
-  write_value(secret, tensor + begin, size, values + block);
-}
-
-__global__ void chunk_values_kernel(TensorChunks chunks, const float* flat, std::uint64_t* values) {
+__global__ void block_values_kernel(TensorChunks chunks, const float* flat, std::uint64_t* values) {
   const std::uint64_t* secret = shared_secret();
   const std::size_t at = block_of_lanes();
   if (at >= chunks.count) return;
@@ -112,18 +103,11 @@ __global__ void chunk_values_kernel(TensorChunks chunks, const float* flat, std:
 
 }  // namespace
 
-LaunchError block_values(const void* tensor, std::size_t byte_count, std::uint64_t* values, Stream stream) {
-  if (byte_count == 0) return kLaunched;
-  if (byte_count % 4 != 0 || reinterpret_cast<std::uintptr_t>(tensor) % 8 != 0) return kRefusedShape;
-  const Grid grid = one_block_each(parts_of(digest_blocks(byte_count), kBlocksAtOnce));
-  return launch(grid, stream, block_values_kernel, static_cast<const char*>(tensor), byte_count, values);
-}
-
 LaunchError block_values(const TensorChunks& chunks, const float* flat, std::uint64_t* values, Stream stream) {
   if (chunks.count == 0) return kLaunched;
   if (reinterpret_cast<std::uintptr_t>(flat) % 8 != 0) return kRefusedShape;
   const Grid grid = one_block_each(parts_of(chunks.count, kBlocksAtOnce));
-  return launch(grid, stream, chunk_values_kernel, chunks, flat, values);
+  return launch(grid, stream, block_values_kernel, chunks, flat, values);
 }
 
 }  // namespace shoal::gpu

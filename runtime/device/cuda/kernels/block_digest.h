@@ -8,10 +8,8 @@
 
 namespace shoal::gpu {
 
-// values: room for digest_blocks(byte_count). A tensor begins at a multiple of 8 bytes and has a multiple of 4 of them.
-[[nodiscard]] LaunchError block_values(const void* tensor, std::size_t byte_count, std::uint64_t* values,
-                                       Stream stream);
-// The same for all tensors of a flat array of floats, whose chunks are blocks. values: one for each chunk.
+// Values of all tensors of a flat array of floats, whose chunks are blocks: one for each chunk. Each tensor begins at a
+// multiple of 8 bytes.
 [[nodiscard]] LaunchError block_values(const TensorChunks& chunks, const float* flat, std::uint64_t* values,
                                        Stream stream);
 static_assert(kChunk * sizeof(float) == kDigestBlock);

@@ -2,9 +2,6 @@
 // where rows are multiples of 16 bytes. Then a block per touched row, which adds its pieces.
 #include "runtime/device/cuda/kernels/embedding.h"
 
-#include <cmath>
-
-#include "model/arithmetic/step_elements.h"
 #include "runtime/device/cuda/kernels/launching.cuh"
 
 namespace shoal::gpu {
@@ -59,15 +56,6 @@ __device__ __forceinline__ float sum_of_row(const EmbeddingRows& plan, const flo
   return sum;
 }
 
-__global__ void accumulate_rows_kernel(EmbeddingRows plan, const float* from, double scale, std::int64_t* sums,
-                                       const unsigned* is_bad) {
-  if (*is_bad != 0) return;
-  const std::size_t into = static_cast<std::size_t>(plan.rows[blockIdx.x]) * plan.width;
-  for (std::size_t c = threadIdx.x; c < plan.width; c += blockDim.x) {
-    sums[into + c] += fixed_point(sum_of_row(plan, from, c), scale);
-  }
-}
-
 __global__ void scatter_rows_kernel(EmbeddingRows plan, const float* from, float* table) {
   const std::size_t into = static_cast<std::size_t>(plan.rows[blockIdx.x]) * plan.width;
   for (std::size_t c = threadIdx.x; c < plan.width; c += blockDim.x) table[into + c] = sum_of_row(plan, from, c);
@@ -91,13 +79,6 @@ LaunchError sum_pieces(const EmbeddingRows& plan, const float* gradient_NC, floa
     return launch(grid, stream, sum_packs_kernel, plan, gradient_NC, sums_PC);
   }
   return launch(one_block_each(plan.piece_count), stream, sum_pieces_kernel, plan, gradient_NC, sums_PC);
-}
-
-LaunchError accumulate_rows(const EmbeddingRows& plan, const float* sums_PC, const ExactSums& into, Stream stream) {
-  if (plan.row_count == 0) return kLaunched;
-  const double scale = std::ldexp(1.0, into.fraction_bits);
-  return launch(one_block_each(plan.row_count), stream, accumulate_rows_kernel, plan, sums_PC, scale, into.sums,
-                into.is_bad);
 }
 
 LaunchError scatter_rows(const EmbeddingRows& plan, const float* sums_PC, float* table_VC, Stream stream) {

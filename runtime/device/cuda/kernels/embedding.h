@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/device/cuda/kernels/accumulate.h"
+#include "runtime/device/cuda/kernels/launch.h"
 
 namespace shoal::gpu {
 
@@ -39,9 +39,6 @@ struct EmbeddingRows {
 // sums_PC[p] = the sum of gradient_NC over the piece's positions, in order.
 [[nodiscard]] LaunchError sum_pieces(const EmbeddingRows& plan, const float* gradient_NC, float* sums_PC,
                                      Stream stream);
-// into.sums[rows[r], c] += fixed point of the sum of the row's pieces in order, unless *into.is_bad.
-[[nodiscard]] LaunchError accumulate_rows(const EmbeddingRows& plan, const float* sums_PC, const ExactSums& into,
-                                          Stream stream);
 // table_VC[rows[r], c] = the sum of the row's pieces in order; other rows stay as they are.
 [[nodiscard]] LaunchError scatter_rows(const EmbeddingRows& plan, const float* sums_PC, float* table_VC, Stream stream);
 

@@ -4,7 +4,8 @@
 //   chunks:  | 0,0 | 0,1 | 0,2    | 1,0      | 2,0 | 2,1 | 2,2 | 2,3   |     (tensor, number within it)
 //
 // A chunk of floats is a block of a squared norm and of a digest, too. A stage has hundreds of tensors, most of them
-// small: a launch for each would cost more than its work.
+// small: a launch for each would cost more than its work. Bits are those of model/update_kernels.h, one element is
+// step_elements.h in both.
 #pragma once
 
 #include <span>
@@ -51,7 +52,8 @@ struct Gradients {
   std::size_t first = 0;
 };
 
-// is_bad[tensor] = 1 if a value of its gradient is no number, or |value| > limit; else it stays as it is.
+// is_bad[tensor] = 1 if a value of its gradient is no number, or |value| > limit; else it stays as it is. What is added
+// behind it on the stream reads that: no answer travels to the host in between.
 [[nodiscard]] LaunchError find_beyond(const TensorChunks& chunks, const Gradients& gradients, float limit,
                                       unsigned* is_bad, Stream stream);
 
@@ -60,11 +62,12 @@ struct ChunkSums {
   int fraction_bits = -1;  // of int64; negative: they are floats
   const unsigned* is_bad = nullptr;
 };
-// Adds as accumulate_exact() and accumulate_fast() do (accumulate.h), tensors that are not bad.
+// Adds the gradients of tensors that are not bad: round(value * 2^fraction_bits), halves away from zero, or the value.
 [[nodiscard]] LaunchError accumulate(const TensorChunks& chunks, const Gradients& gradients, const ChunkSums& into,
                                      Stream stream);
 
-// norms[tensor], double, as squared_norm() has them. block_sums: room for a double per chunk.
+// norms[tensor] = its sum of squares in double, in the order of shoal::squared_norm(). block_sums: room for a double
+// per chunk.
 [[nodiscard]] LaunchError squared_norms(const TensorChunks& all, const float* flat, double* block_sums, double* norms,
                                         Stream stream);
 

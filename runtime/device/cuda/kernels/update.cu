@@ -1,4 +1,4 @@
-// A thread per element; all it needs of one lies in registers.
+// All that an element needs lies in registers. AdamW: a block per chunk; SGD: a thread per element.
 #include "runtime/device/cuda/kernels/update.h"
 
 #include "runtime/device/cuda/kernels/chunk_elements.cuh"
@@ -15,11 +15,7 @@ __device__ __forceinline__ void update(const AdamwCoefficients& k, const AdamwAr
   if (at.copy != nullptr) at.copy[i] = bf16_of(after.weight);
 }
 
-__global__ void adamw_kernel(AdamwCoefficients k, AdamwArrays at, std::size_t count) {
-  for (std::size_t i = first_element(); i < count; i += all_threads()) update(k, at, i);
-}
-
-__global__ void adamw_of_chunks_kernel(TensorChunks chunks, const AdamwCoefficients* coefficients, AdamwArrays at) {
+__global__ void adamw_kernel(TensorChunks chunks, const AdamwCoefficients* coefficients, AdamwArrays at) {
   const Chunk chunk = chunks.chunks[blockIdx.x];
   const ChunkElements elements = elements_of(chunks, chunk);
   const AdamwCoefficients k = coefficients[chunk.tensor];
@@ -38,16 +34,10 @@ __global__ void sgd_kernel(SgdCoefficients k, SgdArrays at, std::size_t count) {
 
 }  // namespace
 
-LaunchError apply_adamw(const AdamwCoefficients& coefficients, const AdamwArrays& arrays, std::size_t count,
-                        Stream stream) {
-  if (count == 0) return kLaunched;
-  return launch(grid_over(count), stream, adamw_kernel, coefficients, arrays, count);
-}
-
 LaunchError apply_adamw(const TensorChunks& chunks, const AdamwCoefficients* coefficients, const AdamwArrays& arrays,
                         Stream stream) {
   if (chunks.count == 0) return kLaunched;
-  return launch(one_block_each(chunks.count), stream, adamw_of_chunks_kernel, chunks, coefficients, arrays);
+  return launch(one_block_each(chunks.count), stream, adamw_kernel, chunks, coefficients, arrays);
 }
 
 LaunchError apply_sgd(const SgdCoefficients& coefficients, const SgdArrays& arrays, std::size_t count, Stream stream) {

@@ -17,10 +17,7 @@ struct AdamwArrays {
   const float* gradient = nullptr;
   Bf16* copy = nullptr;  // nullptr: none is kept
 };
-[[nodiscard]] LaunchError apply_adamw(const AdamwCoefficients& coefficients, const AdamwArrays& arrays,
-                                      std::size_t count, Stream stream);
-// The same for all tensors of flat arrays; the copy's are at TensorSpan::copy. coefficients: of each tensor, on the
-// device.
+// All tensors of flat arrays; the copy's are at TensorSpan::copy. coefficients: of each tensor, on the device.
 [[nodiscard]] LaunchError apply_adamw(const TensorChunks& chunks, const AdamwCoefficients* coefficients,
                                       const AdamwArrays& arrays, Stream stream);
 

@@ -37,7 +37,7 @@ gpu::TensorChunks FlatKernels::all() const {
   return {read_from<gpu::TensorSpan>(span_table_), spans_.size(), read_from<gpu::Chunk>(chunk_table_), chunks_};
 }
 
-at::Tensor FlatKernels::add_within(const DeviceMath::Addition& into, std::size_t first,
+at::Tensor FlatKernels::add_within(const Addition& into, std::size_t first,
                                    std::span<const at::Tensor> gradients) const {
   std::vector<at::Tensor> dense;
   std::vector<const float*> addresses;
@@ -79,8 +79,7 @@ at::Tensor FlatKernels::block_values(const at::Tensor& flat) const {
   return values;
 }
 
-void FlatKernels::apply_adamw(std::span<const AdamwCoefficients> coefficients,
-                              const DeviceMath::AdamwTensors& tensors) const {
+void FlatKernels::apply_adamw(std::span<const AdamwCoefficients> coefficients, const AdamwTensors& tensors) const {
   CHECK(coefficients.size() == spans_.size(), "coefficients of each tensor");
   const at::Tensor table = sent(coefficients);
   const gpu::AdamwArrays arrays{written_to<float>(tensors.weights), written_to<float>(tensors.average),

@@ -15,12 +15,11 @@ class FlatKernels final : public FlatMath {
  public:
   FlatKernels(std::shared_ptr<DeviceQueue> queue, const std::vector<FlatSpan>& spans, at::Device device);
 
-  [[nodiscard]] at::Tensor add_within(const DeviceMath::Addition& into, std::size_t first,
+  [[nodiscard]] at::Tensor add_within(const Addition& into, std::size_t first,
                                       std::span<const at::Tensor> gradients) const override;
   [[nodiscard]] at::Tensor squared_norms(const at::Tensor& flat) const override;
   [[nodiscard]] at::Tensor block_values(const at::Tensor& flat) const override;
-  void apply_adamw(std::span<const AdamwCoefficients> coefficients,
-                   const DeviceMath::AdamwTensors& tensors) const override;
+  void apply_adamw(std::span<const AdamwCoefficients> coefficients, const AdamwTensors& tensors) const override;
 
  private:
   template <class T>

@@ -6,10 +6,9 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
-#include "runtime/device/cuda/kernels/accumulate.h"
-#include "runtime/device/cuda/kernels/block_digest.h"
 #include "runtime/device/cuda/kernels/cross_entropy.h"
 #include "runtime/device/cuda/kernels/injury.h"
+#include "runtime/device/cuda/kernels/mean.h"
 #include "runtime/device/cuda/kernels/update.h"
 #include "runtime/device/cuda/math/flat_kernels.h"
 #include "runtime/device/cuda/math/fused_kernels.h"
@@ -30,22 +29,6 @@ class KernelMath final : public DeviceMath {
  public:
   explicit KernelMath(std::shared_ptr<DeviceQueue> queue) : queue_(std::move(queue)), fused_(queue_) {}
 
-  [[nodiscard]] at::Tensor add_within(const Addition& into, const at::Tensor& values) const override {
-    const at::Tensor dense = values.contiguous();
-    const at::Tensor is_bad = at::zeros({}, values.options().dtype(at::kInt));
-    const auto* from = read_from<float>(dense);
-    auto* flag = written_to<unsigned>(is_bad);
-    check_launched(gpu::find_beyond(from, count_of(dense), into.limit, flag, stream()), "find_beyond");
-    if (into.sums.scalar_type() == at::kLong) {
-      const gpu::ExactSums sums{written_to<std::int64_t>(into.sums), into.fraction_bits, flag};
-      check_launched(gpu::accumulate_exact(from, count_of(dense), sums, stream()), "accumulate_exact");
-    } else {
-      auto* sums = written_to<float>(into.sums);
-      check_launched(gpu::accumulate_fast(from, count_of(dense), sums, flag, stream()), "accumulate_fast");
-    }
-    return is_bad.eq(0);
-  }
-
   void divide(const Division& of, const at::Tensor& mean) const override {
     auto* to = written_to<float>(mean);
     if (of.sums.scalar_type() == at::kLong) {
@@ -57,35 +40,10 @@ class KernelMath final : public DeviceMath {
     }
   }
 
-  [[nodiscard]] at::Tensor squared_norm(const at::Tensor& values) const override {
-    const auto blocks = static_cast<std::int64_t>(gpu::norm_blocks(count_of(values)));
-    const at::Tensor block_sums = scratch(blocks, at::kDouble, values);
-    at::Tensor norm = at::zeros({}, values.options().dtype(at::kDouble));
-    check_launched(gpu::squared_norm(read_from<float>(values), count_of(values), written_to<double>(block_sums),
-                                     written_to<double>(norm), stream()),
-                   "squared_norm");
-    return norm;
-  }
-
-  void apply_adamw(const AdamwCoefficients& coefficients, const AdamwTensors& at) const override {
-    const gpu::AdamwArrays arrays{written_to<float>(at.weights), written_to<float>(at.average),
-                                  written_to<float>(at.average_sq), read_from<float>(at.gradient),
-                                  written_to<Bf16>(at.copy)};
-    check_launched(gpu::apply_adamw(coefficients, arrays, count_of(at.weights), stream()), "apply_adamw");
-  }
-
   void apply_sgd(const SgdCoefficients& coefficients, const SgdTensors& at) const override {
     const gpu::SgdArrays arrays{written_to<float>(at.weights), read_from<float>(at.gradient),
                                 written_to<Bf16>(at.copy)};
     check_launched(gpu::apply_sgd(coefficients, arrays, count_of(at.weights), stream()), "apply_sgd");
-  }
-
-  [[nodiscard]] at::Tensor block_values(const at::Tensor& tensor) const override {
-    const std::size_t bytes = tensor.nbytes();
-    at::Tensor values = scratch(static_cast<std::int64_t>(digest_blocks(bytes)), at::kLong, tensor);
-    check_launched(gpu::block_values(tensor.const_data_ptr(), bytes, written_to<std::uint64_t>(values), stream()),
-                   "block_values");
-    return values;
   }
 
   // In place where rows of the vocabulary begin where the kernel wants them, padded ones among them.

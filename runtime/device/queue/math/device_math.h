@@ -34,14 +34,6 @@ class DeviceMath {
   DeviceMath& operator=(const DeviceMath&) = delete;
   virtual ~DeviceMath() = default;
 
-  // sums += values, if all of them are numbers of at most `limit`; otherwise nothing is added. Returns bool []: it was.
-  struct Addition {
-    at::Tensor sums;        // int64: fixed point with fraction_bits, halves away from zero; or float32
-    int fraction_bits = 0;  // of int64
-    float limit = 0;
-  };
-  [[nodiscard]] virtual at::Tensor add_within(const Addition& into, const at::Tensor& values) const = 0;
-
   // mean = sums / tokens, rounded once. tokens: at least 1.
   struct Division {
     at::Tensor sums;
@@ -50,28 +42,18 @@ class DeviceMath {
   };
   virtual void divide(const Division& of, const at::Tensor& mean) const = 0;
 
-  // The sum of squares, double [].
-  [[nodiscard]] virtual at::Tensor squared_norm(const at::Tensor& values) const = 0;
-
-  // One update in place, as apply_adamw() and apply_sgd() have it; `copy`, bf16, becomes the weights.
-  struct AdamwTensors {
-    at::Tensor weights, average, average_sq, gradient, copy;
-  };
-  virtual void apply_adamw(const AdamwCoefficients& coefficients, const AdamwTensors& tensors) const = 0;
+  // One update in place, as apply_sgd() has it; `copy`, bf16, becomes the weights.
   struct SgdTensors {
     at::Tensor weights, gradient, copy;
   };
   virtual void apply_sgd(const SgdCoefficients& coefficients, const SgdTensors& tensors) const = 0;
-
-  // Values of a digest's blocks (runtime/device/digest.h), int64 [blocks], on the device or on the host.
-  [[nodiscard]] virtual at::Tensor block_values(const at::Tensor& tensor) const = 0;
 
   // Cross-entropy over logits, float32 or bf16, which may be written over; the gradient is of their type, and of their
   // strides where these are rows beside rows: zero behind the vocabulary. targets: int32, -1 is not counted.
   [[nodiscard]] virtual LossAndGradient loss_and_gradient(const at::Tensor& logits_BTV,
                                                           const at::Tensor& targets_BT) const = 0;
 
-  // All of these over every tensor of a flat array at once (flat_math.h); this outlives the result.
+  // What is computed over every tensor of a flat array at once (flat_math.h); this outlives the result.
   [[nodiscard]] virtual std::unique_ptr<FlatMath> of_flat(std::vector<FlatSpan> spans, at::Device device) const = 0;
 
   // A kernel that meets the fault or does not end; for tests of what follows. Not of a lack of memory.
@@ -81,8 +63,8 @@ class DeviceMath {
   [[nodiscard]] virtual const FusedMath* fused() const { return nullptr; }
 };
 
-// By torch's operators. Block values are computed on the host, of a copy; updates round more often than the
-// processor's explicit fma; norms add fixed pieces.
+// By torch's operators, over tensors one after the other. Block values are computed on the host, of a copy; updates
+// round more often than the processor's explicit fma; norms add fixed pieces.
 [[nodiscard]] std::shared_ptr<const DeviceMath> torch_math();
 
 // Digest of block values, one array after the other. Waits.

@@ -1,7 +1,7 @@
 // A device's arithmetic over all tensors of a flat array at once: sums, norms, digests and updates of a stage.
 //
-// Made for one layout (DeviceMath::of_flat). Bits are those of DeviceMath's functions for one tensor after the other; a
-// device with kernels needs one launch for all of them, where a stage has hundreds of tensors.
+// Made for one layout (DeviceMath::of_flat). A device with kernels needs one launch for all of them, where a stage has
+// hundreds of tensors. Called as DeviceMath is.
 #pragma once
 
 #include <cstddef>
@@ -18,20 +18,29 @@ class FlatMath {
   FlatMath& operator=(const FlatMath&) = delete;
   virtual ~FlatMath() = default;
 
-  // DeviceMath::add_within() for tensors first, first + 1, ...: gradients[i], float32, of tensor first + i. into.sums:
-  // the flat array. Returns bool [gradients].
-  [[nodiscard]] virtual at::Tensor add_within(const DeviceMath::Addition& into, std::size_t first,
+  // Adds the values of a gradient, if all of them are numbers of at most `limit`; otherwise nothing of it.
+  struct Addition {
+    at::Tensor sums;        // the flat array. int64: fixed point with fraction_bits, halves away from zero; or float32
+    int fraction_bits = 0;  // of int64
+    float limit = 0;
+  };
+  // gradients[i], float32, is tensor first + i's. Returns bool [gradients]: it was added.
+  [[nodiscard]] virtual at::Tensor add_within(const Addition& into, std::size_t first,
                                               std::span<const at::Tensor> gradients) const = 0;
-  // Double [tensors].
+  // The sum of squares of each tensor: double [tensors].
   [[nodiscard]] virtual at::Tensor squared_norms(const at::Tensor& flat) const = 0;
-  // Values of all tensors' blocks, in the order of the tensors: int64 [blocks]. flat: float32.
+  // Values of all tensors' blocks (runtime/device/digest.h), in the order of the tensors: int64 [blocks], on the device
+  // or on the host. flat: float32.
   [[nodiscard]] virtual at::Tensor block_values(const at::Tensor& flat) const = 0;
-  // coefficients: of each tensor. tensors: flat arrays.
-  virtual void apply_adamw(std::span<const AdamwCoefficients> coefficients,
-                           const DeviceMath::AdamwTensors& tensors) const = 0;
+  // One update in place, as apply_adamw() has it; `copy`, bf16, becomes the weights. Flat arrays; coefficients: of each
+  // tensor.
+  struct AdamwTensors {
+    at::Tensor weights, average, average_sq, gradient, copy;
+  };
+  virtual void apply_adamw(std::span<const AdamwCoefficients> coefficients, const AdamwTensors& tensors) const = 0;
 };
 
-// By `math`, tensor after tensor; it outlives the result.
-[[nodiscard]] std::unique_ptr<FlatMath> one_after_another(const DeviceMath& math, std::vector<FlatSpan> spans);
+// By torch's operators, tensor after tensor.
+[[nodiscard]] std::unique_ptr<FlatMath> torch_flat_math(std::vector<FlatSpan> spans);
 
 }  // namespace shoal

@@ -144,17 +144,17 @@ TEST_P(KernelStage, AFaultInTheKernelsIsSeen) {
 INSTANTIATE_TEST_SUITE_P(Modes, KernelStage, testing::Values(Reduction::kExact, Reduction::kFast));
 
 TEST(KernelStage, AddsNothingOfATensorThatIsOutOfRange) {
-  const auto queue = std::make_shared<FakeQueue>();
-  const auto kernels = make_kernel_math(queue);
+  const auto kernels = make_kernel_math(std::make_shared<FakeQueue>());
+  const auto flat = kernels->of_flat({{0, 300}}, at::kCPU);
   std::vector<std::int64_t> sums(300, 7);
   std::vector<float> values(300, 1.5F);
   const at::Tensor into = at::from_blob(sums.data(), {300}, at::kLong);
-  const at::Tensor from = at::from_blob(values.data(), {300}, at::kFloat);
-  EXPECT_TRUE(kernels->add_within({into, 4, 64}, from).item<bool>());
+  const std::vector<at::Tensor> from = {at::from_blob(values.data(), {300}, at::kFloat)};
+  EXPECT_TRUE(flat->add_within({into, 4, 64}, 0, from).item<bool>());
   EXPECT_THAT(sums, testing::Each(7 + 24));
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), 65.0F}) {
     values[255] = bad;
-    EXPECT_FALSE(kernels->add_within({into, 4, 64}, from).item<bool>());
+    EXPECT_FALSE(flat->add_within({into, 4, 64}, 0, from).item<bool>());
     EXPECT_THAT(sums, testing::Each(7 + 24));
   }
 }

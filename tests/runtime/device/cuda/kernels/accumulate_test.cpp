@@ -1,10 +1,9 @@
 // The step's sums by kernels: the bits of the CPU's loops; what is out of range adds nothing.
-#include "runtime/device/cuda/kernels/accumulate.h"
-
 #include <limits>
 
 #include "model/update_kernels.h"
-#include "tests/runtime/device/cuda/kernels/device_array.h"
+#include "runtime/device/cuda/kernels/mean.h"
+#include "tests/runtime/device/cuda/kernels/chunks/tables.h"
 #include "tests/runtime/device/cuda/kernels/faults.h"
 #include "tests/runtime/device/cuda/kernels/values.h"
 
@@ -41,7 +40,7 @@ TEST(AccumulateKernel, GivesTheSumsOfTheCpuAndOfAReferenceInInt64) {
     DeviceArray<float> from(values);
     DeviceArray<std::int64_t> sums(sums_before());
     DeviceArray<unsigned> is_bad(std::vector<unsigned>{0});
-    EXPECT_EQ(accumulate_exact(from.at(), kCount, {sums.at(), kBits, is_bad.at()}, nullptr), kLaunched);
+    EXPECT_EQ(OneGradient(from.at(), kCount).accumulate({sums.at(), kBits, is_bad.at()}), kLaunched);
     return are_same(sums.values(), wanted);
   });
 }
@@ -54,9 +53,10 @@ TEST(AccumulateKernel, AddsNothingWhereAValueIsOutOfRange) {
     DeviceArray<std::int64_t> sums(sums_before());
     DeviceArray<float> fast(values);
     DeviceArray<unsigned> is_bad(std::vector<unsigned>{0});
-    ASSERT_EQ(find_beyond(from.at(), kCount, 64.0F, is_bad.at(), nullptr), kLaunched);
-    ASSERT_EQ(accumulate_exact(from.at(), kCount, {sums.at(), kBits, is_bad.at()}, nullptr), kLaunched);
-    ASSERT_EQ(accumulate_fast(from.at(), kCount, fast.at(), is_bad.at(), nullptr), kLaunched);
+    OneGradient gradient(from.at(), kCount);
+    ASSERT_EQ(gradient.find_beyond(64.0F, is_bad.at()), kLaunched);
+    ASSERT_EQ(gradient.accumulate({sums.at(), kBits, is_bad.at()}), kLaunched);
+    ASSERT_EQ(gradient.accumulate({fast.at(), -1, is_bad.at()}), kLaunched);
     const bool is_in_range = bad == 0.0F;
     EXPECT_EQ(is_bad.values()[0], is_in_range ? 0U : 1U) << bad;
     EXPECT_EQ(are_same(sums.values(), sums_before()), !is_in_range) << bad;
@@ -70,22 +70,22 @@ TEST(AccumulateKernel, TheRangeIsLookedAtByEveryThread) {
   expect_holds_and_faults_are_found([&] {
     DeviceArray<float> from(values);
     DeviceArray<unsigned> first(std::vector<unsigned>{0}), last(std::vector<unsigned>{0});
-    EXPECT_EQ(find_beyond(from.at(), kCount, 64.0F, first.at(), nullptr), kLaunched);
+    EXPECT_EQ(OneGradient(from.at(), kCount).find_beyond(64.0F, first.at()), kLaunched);
     std::vector<float> other = gradients();
     other[kCount - 1] = -65;
     DeviceArray<float> from_other(other);
-    EXPECT_EQ(find_beyond(from_other.at(), kCount, 64.0F, last.at(), nullptr), kLaunched);
+    EXPECT_EQ(OneGradient(from_other.at(), kCount).find_beyond(64.0F, last.at()), kLaunched);
     return first.values()[0] == 1 && last.values()[0] == 1;
   });
 }
 
-TEST(AccumulateKernel, TheRangeIsLookedAtInEachPackAndBehindThem) {
+TEST(AccumulateKernel, TheRangeIsLookedAtInEveryElement) {
   const auto is_found = [](std::size_t count, std::size_t begin, std::size_t bad) {
     std::vector<float> values(count);
     values[bad] = -65;
     DeviceArray<float> from(values);
     DeviceArray<unsigned> is_bad(std::vector<unsigned>{0});
-    EXPECT_EQ(find_beyond(from.at() + begin, count - begin, 64.0F, is_bad.at(), nullptr), kLaunched);
+    EXPECT_EQ(OneGradient(from.at() + begin, count - begin).find_beyond(64.0F, is_bad.at()), kLaunched);
     return is_bad.values()[0] == 1;
   };
   for (const std::size_t count : {1, 3, 4, 7, 1024, 4096, 4099, 20011}) {
@@ -103,7 +103,7 @@ TEST(AccumulateKernel, FastSumsAreTheCpus) {
   expect_holds_and_faults_are_found([&] {
     DeviceArray<float> from(values), sums(std::vector<float>(kCount, 0.1F));
     DeviceArray<unsigned> is_bad(std::vector<unsigned>{0});
-    EXPECT_EQ(accumulate_fast(from.at(), kCount, sums.at(), is_bad.at(), nullptr), kLaunched);
+    EXPECT_EQ(OneGradient(from.at(), kCount).accumulate({sums.at(), -1, is_bad.at()}), kLaunched);
     return are_same(sums.values(), wanted);
   });
 }
@@ -121,15 +121,20 @@ TEST(AccumulateKernel, MeansAreTheCpus) {
   });
 }
 
+double norm_of(const std::vector<float>& values) {
+  Tables tables(values.size());
+  DeviceArray<float> from(values);
+  DeviceArray<double> blocks(tables.chunks()), norm(1);
+  EXPECT_EQ(squared_norms(tables.all(), from.at(), blocks.at(), norm.at(), nullptr), kLaunched);
+  return norm.values()[0];
+}
+
 TEST(SquaredNormKernel, IsTheCpusForAnyLength) {
   for (const std::size_t count : {std::size_t{1}, std::size_t{15}, std::size_t{4096}, std::size_t{70000}}) {
     std::mt19937 random(static_cast<unsigned>(count));
     const std::vector<float> values = normal(random, count, 2.0F);
     const double wanted = shoal::squared_norm(values);
-    DeviceArray<float> from(values);
-    DeviceArray<double> blocks(norm_blocks(count)), norm(1);
-    ASSERT_EQ(gpu::squared_norm(from.at(), count, blocks.at(), norm.at(), nullptr), kLaunched);
-    EXPECT_EQ(norm.values()[0], wanted) << count;
+    EXPECT_EQ(norm_of(values), wanted) << count;
     double in_float64 = 0;
     for (const float value : values) in_float64 += static_cast<double>(value) * static_cast<double>(value);
     EXPECT_NEAR(wanted, in_float64, 1e-12 * in_float64);
@@ -150,20 +155,14 @@ TEST(SquaredNormKernel, IsTheCpusWhereSumsMeetTies) {
   }
   const double wanted = shoal::squared_norm(values);
   ASSERT_NE(wanted, 0x1p53 + apart) << "the order must matter";
-  DeviceArray<float> from(values);
-  DeviceArray<double> blocks(kBlocks), norm(1);
-  ASSERT_EQ(gpu::squared_norm(from.at(), values.size(), blocks.at(), norm.at(), nullptr), kLaunched);
-  EXPECT_EQ(norm.values()[0], wanted);
+  EXPECT_EQ(norm_of(values), wanted);
 }
 
 TEST(SquaredNormKernel, IsTheCpusForInfinityNaNAndZeros) {
   for (const float rare : {INFINITY, std::nanf(""), 0.0F, 0x1p-149F, 0x1.fffffep127F}) {
     std::vector<float> values(3 * 4096, rare);
     const double wanted = shoal::squared_norm(values);
-    DeviceArray<float> from(values);
-    DeviceArray<double> blocks(3), norm(1);
-    ASSERT_EQ(gpu::squared_norm(from.at(), values.size(), blocks.at(), norm.at(), nullptr), kLaunched);
-    const double got = norm.values()[0];
+    const double got = norm_of(values);
     EXPECT_TRUE(got == wanted || (std::isnan(got) && std::isnan(wanted))) << rare;
   }
 }
@@ -173,12 +172,7 @@ TEST(SquaredNormKernel, FaultsAreFound) {
   std::mt19937 random(3);
   const std::vector<float> values = normal(random, kLong, 2.0F);
   const double wanted = shoal::squared_norm(values);
-  expect_holds_and_faults_are_found([&] {
-    DeviceArray<float> from(values);
-    DeviceArray<double> blocks(norm_blocks(kLong)), norm(1);
-    EXPECT_EQ(gpu::squared_norm(from.at(), kLong, blocks.at(), norm.at(), nullptr), kLaunched);
-    return norm.values()[0] == wanted;
-  });
+  expect_holds_and_faults_are_found([&] { return norm_of(values) == wanted; });
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <xxhash.h>
 
-#include "tests/runtime/device/cuda/kernels/device_array.h"
+#include "tests/runtime/device/cuda/kernels/chunks/tables.h"
 #include "tests/runtime/device/cuda/kernels/faults.h"
 #include "tests/runtime/device/cuda/kernels/values.h"
 #include "tests/runtime/device/drawn_words.h"
@@ -21,9 +21,11 @@ std::vector<std::uint64_t> values_on_cpu(const std::vector<std::uint32_t>& tenso
 }
 
 std::vector<std::uint64_t> values_by_kernel(const std::vector<std::uint32_t>& tensor) {
-  DeviceArray<std::uint32_t> bytes(tensor);
-  DeviceArray<std::uint64_t> values(digest_blocks(tensor.size() * 4));
-  EXPECT_EQ(block_values(bytes.at(), tensor.size() * 4, values.at(), nullptr), kLaunched);
+  Tables tables(tensor.size());
+  DeviceArray<std::uint32_t> words(tensor);
+  DeviceArray<std::uint64_t> values(tables.chunks());
+  const auto* flat = reinterpret_cast<const float*>(words.at());
+  EXPECT_EQ(block_values(tables.all(), flat, values.at(), nullptr), kLaunched);
   return values.values();
 }
 
@@ -43,8 +45,11 @@ TEST(BlockDigestKernel, FaultsAreFound) {
 }
 
 TEST(BlockDigestKernel, RefusesWhatItDoesNotRead) {
-  EXPECT_EQ(block_values(nullptr, 7, nullptr, nullptr), kRefusedShape);
-  EXPECT_EQ(block_values(nullptr, 0, nullptr, nullptr), kLaunched);
+  Tables tables(std::size_t{5});
+  DeviceArray<float> flat(std::size_t{6});
+  DeviceArray<std::uint64_t> value(1);
+  EXPECT_EQ(block_values(tables.all(), flat.at() + 1, value.at(), nullptr), kRefusedShape) << "not at 8 bytes";
+  EXPECT_EQ(block_values(TensorChunks{}, nullptr, nullptr, nullptr), kLaunched);
 }
 
 }  // namespace

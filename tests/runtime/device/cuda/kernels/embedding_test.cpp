@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "model/update_kernels.h"
 #include "tests/runtime/device/cuda/kernels/device_array.h"
 #include "tests/runtime/device/cuda/kernels/faults.h"
 #include "tests/runtime/device/cuda/kernels/values.h"
@@ -12,7 +11,6 @@ namespace shoal::gpu {
 namespace {
 
 constexpr std::size_t kTokens = 600, kWidth = 70, kTable = 23;
-constexpr int kBits = 40;
 
 const std::vector<std::int32_t>& tokens() {
   static const std::vector<std::int32_t> kDrawn = [] {
@@ -114,29 +112,6 @@ TEST(EmbeddingKernel, SumsRowsOfPacksInTheSameOrder) {
     }
     return holds;
   });
-}
-
-TEST(EmbeddingKernel, AccumulatesTouchedRowsAsADenseGradientWouldBe) {
-  std::vector<std::int64_t> wanted(kTable * kWidth, 1000);
-  shoal::accumulate_exact(added_in_order<float>(), kBits, wanted);
-  expect_holds_and_faults_are_found([&] {
-    DevicePlan plan;
-    DeviceArray<float> from(gradient()), rows(plan.plan.piece_count() * kWidth);
-    DeviceArray<std::int64_t> sums(std::vector<std::int64_t>(kTable * kWidth, 1000));
-    DeviceArray<unsigned> is_bad(std::vector<unsigned>{0});
-    EXPECT_EQ(sum_pieces(plan.arrays(), from.at(), rows.at(), nullptr), kLaunched);
-    EXPECT_EQ(accumulate_rows(plan.arrays(), rows.at(), {sums.at(), kBits, is_bad.at()}, nullptr), kLaunched);
-    return are_same(sums.values(), wanted);
-  });
-}
-
-TEST(EmbeddingKernel, AccumulatesNothingWhereAValueIsBad) {
-  DevicePlan plan;
-  DeviceArray<float> rows(std::vector<float>(plan.plan.piece_count() * kWidth, 1.0F));
-  DeviceArray<std::int64_t> sums(std::vector<std::int64_t>(kTable * kWidth, 1000));
-  DeviceArray<unsigned> is_bad(std::vector<unsigned>{1});
-  ASSERT_EQ(accumulate_rows(plan.arrays(), rows.at(), {sums.at(), kBits, is_bad.at()}, nullptr), kLaunched);
-  EXPECT_EQ(sums.values(), std::vector<std::int64_t>(kTable * kWidth, 1000));
 }
 
 TEST(EmbeddingKernel, PositionsAreSummedOverTheSequencesInOrder) {

@@ -2,7 +2,7 @@
 #include "runtime/device/cuda/kernels/update.h"
 
 #include "model/update_kernels.h"
-#include "tests/runtime/device/cuda/kernels/device_array.h"
+#include "tests/runtime/device/cuda/kernels/chunks/tables.h"
 #include "tests/runtime/device/cuda/kernels/faults.h"
 #include "tests/runtime/device/cuda/kernels/values.h"
 
@@ -50,6 +50,12 @@ std::vector<double> reference_weights(const Adamw& before) {
   return weights;
 }
 
+LaunchError apply(const AdamwCoefficients& coefficients, const AdamwArrays& arrays) {
+  Tables tables(kCount);
+  DeviceArray<AdamwCoefficients> table(std::vector<AdamwCoefficients>{coefficients});
+  return apply_adamw(tables.all(), table.at(), arrays, nullptr);
+}
+
 TEST(AdamwKernel, GivesTheBitsOfTheCpuAndTheFormulaInFloat64) {
   const AdamwCoefficients coefficients = adamw_coefficients(kRule);
   Adamw wanted = Adamw::drawn();
@@ -61,7 +67,7 @@ TEST(AdamwKernel, GivesTheBitsOfTheCpuAndTheFormulaInFloat64) {
     DeviceArray<float> weights(before.weights), m(before.exp_avg), v(before.exp_avg_sq), gradient(before.gradient);
     DeviceArray<Bf16> copy(kCount);
     const AdamwArrays arrays{weights.at(), m.at(), v.at(), gradient.at(), copy.at()};
-    EXPECT_EQ(apply_adamw(coefficients, arrays, kCount, nullptr), kLaunched);
+    EXPECT_EQ(apply(coefficients, arrays), kLaunched);
     return are_same(weights.values(), wanted.weights) && are_same(m.values(), wanted.exp_avg) &&
            are_same(v.values(), wanted.exp_avg_sq) && distance(weights.values(), in_float64) < 1e-7 &&
            are_same(copy.values(), bf16_of_all(wanted.weights));
@@ -75,7 +81,7 @@ TEST(AdamwKernel, OtherCoefficientsGiveOtherBits) {
   shoal::apply_adamw(adamw_coefficients(kRule), {right.weights, right.exp_avg, right.exp_avg_sq, right.gradient});
   DeviceArray<float> weights(wrong.weights), m(wrong.exp_avg), v(wrong.exp_avg_sq), gradient(wrong.gradient);
   const AdamwArrays arrays{weights.at(), m.at(), v.at(), gradient.at(), nullptr};
-  ASSERT_EQ(apply_adamw(adamw_coefficients(other), arrays, kCount, nullptr), kLaunched);
+  ASSERT_EQ(apply(adamw_coefficients(other), arrays), kLaunched);
   EXPECT_FALSE(are_same(weights.values(), right.weights));
   EXPECT_TRUE(are_same(m.values(), right.exp_avg)) << "the averages know no correction";
 }

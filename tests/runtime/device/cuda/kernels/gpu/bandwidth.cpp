@@ -1,6 +1,7 @@
 // What each kernel reaches of the memory bandwidth of a GPU: bytes that it must read and write, over the time, beside a
 // copy of the device's own in the same run. Values are drawn: divisions of zeros take another path. A row each; a test
-// fails below kBar of the copy. Skipped without a device.
+// fails below kBar of the copy. What a step launches over all tensors at once has the tensors of GPT-2 124M, a few
+// times. Skipped without a device.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -16,15 +17,16 @@
 #include <gtest/gtest.h>
 
 #include "runtime/base/arithmetic/bf16.h"
-#include "runtime/device/cuda/kernels/accumulate.h"
 #include "runtime/device/cuda/kernels/block_digest.h"
 #include "runtime/device/cuda/kernels/cross_entropy.h"
 #include "runtime/device/cuda/kernels/dropout.h"
 #include "runtime/device/cuda/kernels/embedding.h"
 #include "runtime/device/cuda/kernels/gelu.h"
+#include "runtime/device/cuda/kernels/mean.h"
 #include "runtime/device/cuda/kernels/outer.h"
 #include "runtime/device/cuda/kernels/residual_norm.h"
 #include "runtime/device/cuda/kernels/swiglu.h"
+#include "runtime/device/cuda/kernels/tensor_chunks.h"
 #include "runtime/device/cuda/kernels/update.h"
 #include "runtime/device/cuda/kernels/wire_codecs.h"
 
@@ -145,28 +147,64 @@ class Bandwidth : public testing::Test {
   }
 };
 
+// Tensors of GPT-2 124M in flat arrays of at most kCount elements, each at a multiple of 16 elements; of copies in
+// bf16, at a multiple of 128.
+std::vector<TensorSpan> tensors_of_gpt2() {
+  std::vector<std::size_t> counts = {50257 * 768, 1024 * 768};
+  for (int layer = 0; layer < 12; ++layer) {
+    for (const std::size_t count :
+         {768, 768, 768 * 2304, 2304, 768 * 768, 768, 768, 768, 768 * 3072, 3072, 3072 * 768, 768}) {
+      counts.push_back(count);
+    }
+  }
+  std::vector<TensorSpan> spans;
+  std::size_t at = 0, copy = 0;
+  for (const std::size_t count : counts) {
+    if (copy + count > kCount) continue;
+    spans.push_back({.offset = at, .count = count, .copy = copy});
+    at += (count + 15) / 16 * 16;
+    copy += (count + 127) / 128 * 128;
+  }
+  return spans;
+}
+
 TEST_F(Bandwidth, OfTheStep) {
   constexpr std::size_t n = kCount;
+  std::vector<TensorSpan> spans = tensors_of_gpt2();
+  const std::vector<Chunk> chunks_there = chunks_of(spans);
+  std::size_t all = 0;
+  for (const TensorSpan& span : spans) all += span.count;
   Array<float> weights(n), m(n), v(magnitudes(n)), gradient(n);
   Array<std::int64_t> sums(n);
   Array<Bf16> copy(n);
-  Array<unsigned> is_bad(std::vector<unsigned>{0});
-  measure("find_beyond", 4, n, [&] { return find_beyond(gradient.at(), n, 64, is_bad.at(), nullptr); });
-  measure("accumulate_exact", 20, n, [&] {
-    return accumulate_exact(gradient.at(), n, {sums.at(), 43, is_bad.at()}, nullptr);
+  Array<TensorSpan> span_table(spans);
+  Array<Chunk> chunk_table(chunks_there);
+  const TensorChunks chunks{span_table.at(), spans.size(), chunk_table.at(), chunks_there.size()};
+  std::vector<const float*> addresses;
+  for (const TensorSpan& span : spans) addresses.push_back(gradient.at() + span.offset);
+  Array<const float*> address_table(addresses);
+  const Gradients gradients{address_table.at(), 0};
+  Array<unsigned> is_bad(std::vector<unsigned>(spans.size()));
+  measure("find_beyond", 4, all, [&] { return find_beyond(chunks, gradients, 64, is_bad.at(), nullptr); });
+  measure("accumulate, exact", 20, all, [&] {
+    return accumulate(chunks, gradients, {sums.at(), 43, is_bad.at()}, nullptr);
+  });
+  measure("accumulate, fast", 12, all, [&] {
+    return accumulate(chunks, gradients, {m.at(), -1, is_bad.at()}, nullptr);
   });
   measure("mean_of_exact", 12, n, [&] { return mean_of_exact({sums.at(), 43, 65536}, n, gradient.at(), nullptr); });
-  measure("adamw, bf16 copy", 30, n, [&] {
-    return apply_adamw({1, 1, 0.1F, 0.95F, 0.05F, 1e-3F, 1, 1e-8F},
-                       {weights.at(), m.at(), v.at(), gradient.at(), copy.at()}, n, nullptr);
-  });
+  Array<AdamwCoefficients> coefficients(
+      std::vector<AdamwCoefficients>(spans.size(), {1, 1, 0.1F, 0.95F, 0.05F, 1e-3F, 1, 1e-8F}));
+  const AdamwArrays arrays{weights.at(), m.at(), v.at(), gradient.at(), copy.at()};
+  measure("adamw, bf16 copy", 30, all, [&] { return apply_adamw(chunks, coefficients.at(), arrays, nullptr); });
   measure("nesterov", 20, n, [&] {
     return apply_nesterov({0.7F, 0.9F}, {weights.at(), m.at(), gradient.at()}, n, nullptr);
   });
-  Array<double> blocks(norm_blocks(n)), norm(1);
-  measure("squared_norm", 4, n, [&] { return squared_norm(gradient.at(), n, blocks.at(), norm.at(), nullptr); });
-  Array<std::uint64_t> digests(digest_blocks(n * 4));
-  measure("block_values", 4, n, [&] { return block_values(weights.at(), n * 4, digests.at(), nullptr); });
+  Array<double> block_sums(chunks.count), norms(spans.size());
+  measure("squared_norms", 4, all,
+          [&] { return squared_norms(chunks, gradient.at(), block_sums.at(), norms.at(), nullptr); });
+  Array<std::uint64_t> digests(chunks.count);
+  measure("block_values", 4, all, [&] { return block_values(chunks, weights.at(), digests.at(), nullptr); });
 }
 
 TEST_F(Bandwidth, OfTheWireCodecs) {
