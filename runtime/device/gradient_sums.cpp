@@ -12,9 +12,6 @@
 namespace shoal {
 namespace {
 
-// Exact mode's range per token: a mean gradient of 64 is beyond anything that trains.
-constexpr float kExactLimitPerToken = 64;
-
 template <class T>
 TensorBlob copy_of(std::span<const T> values, DType dtype) {
   auto bytes = std::make_shared<AlignedBuffer>(values.size_bytes());
@@ -30,6 +27,13 @@ std::variant<FlatBuffer<float>, FlatBuffer<std::int64_t>> make_sums(std::size_t 
 
 }  // namespace
 
+// Exact mode's range per token: a mean gradient of 64 is beyond anything that trains.
+float largest_addend(Reduction reduction, std::uint64_t microbatch_tokens) {
+  constexpr float kExactPerToken = 64;
+  const bool is_exact = reduction == Reduction::kExact;
+  return is_exact ? kExactPerToken * static_cast<float>(microbatch_tokens) : std::numeric_limits<float>::max();
+}
+
 GradientSums::GradientSums(const FlatLayout& layout, Reduction reduction, std::uint64_t planned_tokens)
     : layout_(layout),
       fraction_bits_(fraction_bits(planned_tokens)),
@@ -39,11 +43,11 @@ GradientSums::GradientSums(const FlatLayout& layout, Reduction reduction, std::u
 bool GradientSums::add(const FlatTensor& tensor, std::span<const float> gradient, std::uint64_t microbatch_tokens) {
   CHECK(gradient.size() == tensor.count, "one gradient per element of " + tensor.spec.name);
   if (auto* exact = std::get_if<FlatBuffer<std::int64_t>>(&sums_)) {
-    if (!all_within(gradient, kExactLimitPerToken * static_cast<float>(microbatch_tokens))) return false;
+    if (!all_within(gradient, largest_addend(Reduction::kExact, microbatch_tokens))) return false;
     accumulate_exact(gradient, fraction_bits_, exact->of(tensor));
     return true;
   }
-  if (!all_within(gradient, std::numeric_limits<float>::max())) return false;
+  if (!all_within(gradient, largest_addend(Reduction::kFast, microbatch_tokens))) return false;
   accumulate_fast(gradient, std::get<FlatBuffer<float>>(sums_).of(tensor));
   return true;
 }

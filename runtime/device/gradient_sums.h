@@ -18,13 +18,16 @@
 
 namespace shoal {
 
+// The largest magnitude of a value that is added: of a gradient that so many tokens were summed into. Any device's.
+[[nodiscard]] float largest_addend(Reduction reduction, std::uint64_t microbatch_tokens);
+
 class GradientSums {
  public:
   // `layout` must outlive this. planned_tokens: of a step, over all microbatches.
   GradientSums(const FlatLayout& layout, Reduction reduction, std::uint64_t planned_tokens);
 
-  // Adds one microbatch's gradient of a tensor. False, and nothing is added, when a value is not finite or (exact
-  // mode) beyond 64 x the microbatch's tokens.
+  // Adds one microbatch's gradient of a tensor. False, and nothing is added, when a value is no number, or beyond
+  // largest_addend().
   [[nodiscard]] bool add(const FlatTensor& tensor, std::span<const float> gradient, std::uint64_t microbatch_tokens);
   void clear();
 

@@ -1,21 +1,15 @@
 // Which values are added, and what is copied to the host of the step's sum.
 #include "runtime/device/queue/device_sums.h"
 
-#include <limits>
-
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
 #include "model/update_kernels.h"
+#include "runtime/device/gradient_sums.h"
 
 #include "runtime/base/check_after_torch.h"
 
 namespace shoal {
-namespace {
-
-constexpr float kExactLimitPerToken = 64;  // as gradient_sums.cpp has it
-
-}  // namespace
 
 std::vector<FlatSpan> spans_of(const FlatLayout& layout, const FlatLayout* copies) {
   std::vector<FlatSpan> spans;
@@ -54,8 +48,7 @@ at::Tensor DeviceSums::add(std::size_t first, std::span<const at::Tensor> gradie
     const bool fits = gradients[i].numel() == static_cast<std::int64_t>(tensor.count);
     CHECK(fits, "one gradient per element of " + tensor.spec.name);
   }
-  const float limit =
-      is_exact() ? kExactLimitPerToken * static_cast<float>(microbatch_tokens) : std::numeric_limits<float>::max();
+  const float limit = largest_addend(is_exact() ? Reduction::kExact : Reduction::kFast, microbatch_tokens);
   return flat_math_->add_within({sums_, fraction_bits_, limit}, first, gradients);
 }
 
