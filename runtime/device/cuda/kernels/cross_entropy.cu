@@ -125,12 +125,16 @@ __global__ void __launch_bounds__(kThreads) loss_kernel(LossShape shape, LossArr
   const float scale = is_counted ? 1.0F / all.sum : 0.0F;
   const LossRow row{all, scale, shape.vocabulary, static_cast<std::size_t>(target), is_counted};
   const bool has_plain = is_counted && all.sum == all.sum;
-  std::size_t c = threadIdx.x * kCount;
+  // From its end to its beginning: the rows of all blocks are more than the L2 cache holds, and of each what was read
+  // last is still there.
+  constexpr std::size_t kStep = std::size_t{kThreads} * kCount;
+  const std::size_t first = threadIdx.x * kCount;
+  std::size_t c = first < shape.stride ? first + (shape.stride - 1 - first) / kStep * kStep : shape.stride;
   Pack<T> next;
   if (c < shape.stride) next = load_pack(logits + c);
-  for (; c < shape.stride; c += kThreads * kCount) {
+  for (; c < shape.stride; c -= kStep) {  // below 0 it is beyond the stride
     const Pack<T> pack = next;
-    if (c + kThreads * kCount < shape.stride) next = load_pack(logits + c + kThreads * kCount);
+    if (c >= kStep) next = load_pack(logits + c - kStep);
     const bool has_target = row.target >= c && row.target < c + kCount;
     const bool is_plain = has_plain && c + kCount <= shape.vocabulary && !has_target;
     store_pack(logits + c, is_plain ? plain_gradient_of(pack, row) : gradient_of(pack, c, row));
