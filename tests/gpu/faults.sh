@@ -4,9 +4,8 @@
 # while. A row passes where the fault was seen (its event) and the weights at the end are those of faults-single.
 
 fault_steps=60 fault_at=15
-[ "$device" != cpu ] || fault_steps=24 fault_at=8
+[ "$device" != cpu ] || fault_steps=200 fault_at=8
 fault_run=("${small[@]}" --device "$device" --set checkpoint.every=10)
-two_stages=(--set pipeline.stages=2 --set pipeline.replicas=1)
 
 has_fault_reference=no
 fault_reference() {
@@ -16,8 +15,6 @@ fault_reference() {
   verdict "train --single, $fault_steps steps" $? "loss $(loss faults-single), weights $(sha faults-single | cut -c1-12)"
 }
 
-steps_of() { grep -c '"loss"' "$1/metrics.jsonl" 2>/dev/null || true; }
-events_of() { grep -c "\"event\":\"$2\"" "$1/metrics.jsonl" 2>/dev/null || true; }
 # reach RUN STEPS PID: returns when the run has committed so many, or its process has ended.
 reach() {
   until [ "$(steps_of "$1")" -ge "$2" ] 2>/dev/null; do
@@ -64,17 +61,19 @@ kill_spawner() { kill -KILL "$(grep -o '"pid": [0-9]*' "$1/spawner.json" | cut -
 
 part_faults() {
   fault_reference
-  disturb worker-killed process_lost kill_worker
-  disturb actor-killed stage_ended kill_actor
-  disturb spawner-killed resumed kill_spawner
+  beside disturb worker-killed process_lost kill_worker
+  beside disturb actor-killed stage_ended kill_actor
+  beside disturb spawner-killed resumed kill_spawner
+  together
 }
 
 part_injuries() {
   [ "$device" != cpu ] || return 0
   fault_reference
-  injured illegal-address address 'the device failed: CUDA error: an illegal memory access'
-  injured out-of-memory memory 'no memory left'
-  injured hang hang 'the device hangs'
+  beside injured illegal-address address 'the device failed: CUDA error: an illegal memory access'
+  beside injured out-of-memory memory 'no memory left'
+  together
+  injured hang hang 'the device hangs'  # alone: it keeps the card busy
 }
 
 # injured NAME HOW WORDS: the replica of stage 1 injures the device once (runtime/executor/poison_hook.h). Its process
@@ -103,11 +102,12 @@ injured() {
 part_runs() {
   fault_reference
   head -c 20000 "$out/text" >"$out/short"
-  evaluated "$device"
-  evaluated cpu
-  sampled
-  resumed resumed --single
-  resumed resumed-with-two-stages "${two_stages[@]}"
+  beside evaluated "$device"
+  [ "$device" = cpu ] || beside evaluated cpu
+  beside sampled
+  beside resumed resumed --single
+  beside resumed resumed-with-two-stages "${two_stages[@]}"
+  together
 }
 
 evaluated() {

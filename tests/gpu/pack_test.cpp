@@ -50,8 +50,9 @@ TEST(Pack, HoldsProgramsPluginAndLibrariesWithinItsSize) {
   const fs::path pack = scratch->path() / "pack";
   const Ran packed = ran(kHere + "/pack " + pack.string() + " " + SHOAL_BUILD_DIR);
   ASSERT_EQ(packed.status, 0) << packed.said;
-  for (const char* name : {"bin/shoal", "bin/shoal-worker", "bin/shoal-cuda.so", "bin/tests_gpu_stage", "run",
-                           "lib/libcaf_core.so.0.17.6", "pytorch_loop.py", "eager_loop.py"}) {
+  for (const char* name :
+       {"bin/shoal", "bin/shoal-worker", "bin/shoal-cuda.so", "bin/tests_gpu_stage", "run", "lib/libcaf_core.so.0.17.6",
+        "pytorch_loop.py", "eager_loop.py", "gpt_reference.py", "bits.sh"}) {
     EXPECT_TRUE(fs::exists(pack / name)) << name;
   }
   for (const auto& entry : fs::directory_iterator(pack / "lib")) {

@@ -20,7 +20,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "bench"))  # in a p
 import eager_loop
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-STEPS, WARM_UP = 12, 4
+STEPS, WARM_UP = 9, 3
 
 
 class Loss(nn.Module):

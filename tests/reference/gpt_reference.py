@@ -7,6 +7,7 @@ torch.optim.AdamW, and prints one loss per step. Shoal must give the same losses
     shoal data order CONFIG --steps 50 > order.txt
     python gpt_reference.py --recipe recipe.json --init init.safetensors --order order.txt --text text.txt
 
+On a GPU (--device) and in bf16 (--precision, under PyTorch's autocast) it is what tests/gpu/run trains beside Shoal.
 The recipe (JSON) has the keys of a Shoal configuration that matter here, under the same names. --text synthetic:N is
 the text of N bytes that tests/reference/synthetic_text.h makes: the recording in this folder needs no file.
 """
@@ -125,8 +126,9 @@ def learning_rate(optim, t):
     return optim["min_lr"] + (optim["lr"] - optim["min_lr"]) * (1 + math.cos(math.pi * progress)) / 2
 
 
-def train(recipe, weights, order, text):
+def train(recipe, weights, order, text, precision="fp32"):
     """Yields (loss, gradient norm before clipping) per step."""
+    autocast = torch.autocast(text.device.type, torch.bfloat16, enabled=precision == "bf16")
     model, optim = recipe["model"], recipe["optim"]
     decaying = [p for p in weights.values() if p.dim() == 2]
     others = [p for p in weights.values() if p.dim() != 2]
@@ -138,8 +140,10 @@ def train(recipe, weights, order, text):
         loss_sum, token_count = 0.0, 0
         for offsets in microbatches:
             windows = torch.stack([text[o : o + context + 1] for o in offsets]).long()
-            logits = forward(weights, windows[:, :-1], model)
-            loss = F.cross_entropy(logits.reshape(-1, logits.shape[-1]), windows[:, 1:].reshape(-1), reduction="sum")
+            with autocast:
+                logits = forward(weights, windows[:, :-1], model)
+            logits = logits.float().reshape(-1, logits.shape[-1])
+            loss = F.cross_entropy(logits, windows[:, 1:].reshape(-1), reduction="sum")
             loss.backward()
             loss_sum += loss.item()
             token_count += windows[:, 1:].numel()
@@ -180,18 +184,24 @@ def main():
         parser.add_argument(name, required=True)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--record", help="write recipe and losses as JSON")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
+    parser.add_argument("--no-validation", action="store_true")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     with open(arguments.recipe) as file:
         recipe = json.load(file)
-    text = torch.frombuffer(bytearray(read_text(arguments.text)), dtype=torch.uint8)
+    text = torch.frombuffer(bytearray(read_text(arguments.text)), dtype=torch.uint8).to(arguments.device)
     losses, norms = [], []
     weights = read_safetensors(arguments.init)
-    steps = train(recipe, weights, read_order(arguments.order), text)
+    weights = {name: values.detach().to(arguments.device).requires_grad_(True) for name, values in weights.items()}
+    steps = train(recipe, weights, read_order(arguments.order), text, arguments.precision)
     for step, (loss, norm) in enumerate(steps):
         losses.append(loss)
         norms.append(norm)
         print(f"{step} {loss:.7f} {norm:.6f}", flush=True)
+    if arguments.no_validation:
+        return
     validation_loss = evaluate(recipe, weights, text)
     print(f"validation {validation_loss:.6f} nats per token, {validation_loss / math.log(2):.6f} bits per byte")
     if arguments.record:
