@@ -2,6 +2,8 @@
 #include "tests/emulator/emulator.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -11,6 +13,7 @@
 #include <cstring>
 
 #include "runtime/base/compose.h"
+#include "tests/emulator/relay.h"
 
 namespace shoal {
 namespace {
@@ -99,6 +102,19 @@ class Emulator : public testing::Test {
   Socket a_;
   Socket b_;
 };
+
+// Small pieces wait for no acknowledgement: such waits are the network's to make, and it makes none.
+TEST(Relay, SendsSmallPiecesAtOnceBothWays) {
+  Socket ends[] = {Socket(::socket(AF_INET, SOCK_STREAM, 0)), Socket(::socket(AF_INET, SOCK_STREAM, 0))};
+  const int descriptors[] = {ends[0].descriptor(), ends[1].descriptor()};
+  const Relay relay(std::move(ends[0]), std::move(ends[1]), {"a", "b"}, 1);
+  for (const int descriptor : descriptors) {
+    int is_on = 0;
+    socklen_t size = sizeof is_on;
+    ASSERT_EQ(::getsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &is_on, &size), 0);
+    EXPECT_NE(is_on, 0);
+  }
+}
 
 TEST_F(Emulator, PassesEveryByteBothWaysAndBothEnds) {
   connect();

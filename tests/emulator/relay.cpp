@@ -2,6 +2,8 @@
 #include "tests/emulator/relay.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -17,6 +19,13 @@ void make_nonblocking(int descriptor) { ::fcntl(descriptor, F_SETFL, ::fcntl(des
 
 bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
+// Else the emulator would add a wait of its own: what is small would be held back until what went before is
+// acknowledged.
+void send_at_once(const Socket& socket) {
+  const int on = 1;
+  ::setsockopt(socket.descriptor(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
 // Closing it sends a reset instead of an orderly end.
 void make_abrupt(const Socket& socket) {
   const linger at_once{1, 0};
@@ -29,7 +38,10 @@ Relay::Relay(Socket dialler, Socket dialled, LinkEnds ends, std::uint64_t seed)
     : ends_(std::move(ends)), pipes_{FaultyPipe(seed), FaultyPipe(seed + 1)} {
   sides_[0].socket = std::move(dialler);
   sides_[1].socket = std::move(dialled);
-  for (const Side& side : sides_) make_nonblocking(side.socket.descriptor());
+  for (const Side& side : sides_) {
+    make_nonblocking(side.socket.descriptor());
+    send_at_once(side.socket);
+  }
 }
 
 void Relay::work(const FaultsOfRelay& faults, Instant now) {
