@@ -56,7 +56,8 @@ bool LocalActors::hand_over(Letter& letter, Duration transfer, Instant now) {
   if (local.pulse) local.pulse->heard(facts_of(letter.body).name, now);
   if (local.untaken && is_taken(key.role, letter.body)) local.untaken->add(letter.body);
   if (!local.is_up) return true;
-  const bool is_timed = transfer > Duration::zero() && key.role == Role::kStage;
+  const bool is_pass = std::holds_alternative<Forward>(letter.body) || std::holds_alternative<Backward>(letter.body);
+  const bool is_timed = is_pass && transfer > Duration::zero() && key.role == Role::kStage;
   if (is_timed) edge_->give_transfer_time(key, transfer);
   edge_->give(key, std::move(letter.body));
   return true;
