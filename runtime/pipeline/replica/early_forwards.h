@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "messages/pipeline.h"
+#include "runtime/base/clock.h"
 
 namespace shoal {
 
@@ -21,18 +22,31 @@ struct EarlyKey {
   friend auto operator<=>(const EarlyKey&, const EarlyKey&) = default;
 };
 
+// When it came, and how long its tensor was on its way: from then on it waits here, on no link.
+struct Arrival {
+  Instant at{};
+  double transfer_ms = 0;
+};
+
+struct EarlyForward {
+  Forward forward;
+  Arrival arrival;
+};
+
 class EarlyForwards {
  public:
   explicit EarlyForwards(std::uint32_t microbatch_count) : microbatch_count_(microbatch_count) {}
 
   // A repeat always has room.
   [[nodiscard]] bool has_room_for(const Forward& message) const;
-  void hold(const Forward& message) { waiting_.insert_or_assign(key_of(message), message); }
+  void hold(const Forward& message, const Arrival& arrival) {
+    waiting_.insert_or_assign(key_of(message), EarlyForward{message, arrival});
+  }
   [[nodiscard]] bool holds(Purpose purpose, MicrobatchId microbatch, Incarnation sender) const {
     return waiting_.contains({purpose, microbatch, sender});
   }
   // All of them; they wait no more.
-  [[nodiscard]] std::map<EarlyKey, Forward> take() { return std::exchange(waiting_, {}); }
+  [[nodiscard]] std::map<EarlyKey, EarlyForward> take() { return std::exchange(waiting_, {}); }
   [[nodiscard]] std::size_t size() const { return waiting_.size(); }
   [[nodiscard]] std::size_t size_max() const;
 
@@ -42,7 +56,7 @@ class EarlyForwards {
   }
 
   std::uint32_t microbatch_count_;
-  std::map<EarlyKey, Forward> waiting_;
+  std::map<EarlyKey, EarlyForward> waiting_;
 };
 
 }  // namespace shoal

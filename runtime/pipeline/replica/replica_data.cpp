@@ -45,8 +45,7 @@ ReplicaData::ReplicaData(const ReplicaSetup& setup)
       early_(setup.microbatch_count) {}
 
 void ReplicaData::hear(const Forward& message, ReplicaTurn& turn) {
-  take(message, turn);
-  transfer_ms_ = 0;
+  take(message, Arrival{turn.now(), std::exchange(transfer_ms_, 0)}, turn);
 }
 
 std::optional<RefusalReason> ReplicaData::reason_to_refuse(const Forward& message, const ReplicaStanding& self) const {
@@ -68,7 +67,7 @@ std::optional<RefusalReason> ReplicaData::reason_to_refuse(const Forward& messag
   return std::nullopt;
 }
 
-void ReplicaData::take(const Forward& message, ReplicaTurn& turn) {
+void ReplicaData::take(const Forward& message, const Arrival& arrival, ReplicaTurn& turn) {
   const ReplicaStanding& self = turn.replica();
   const MicrobatchId microbatch = message.cause.microbatch;
   if (message.cause.run != self.setup.run) return;
@@ -79,9 +78,9 @@ void ReplicaData::take(const Forward& message, ReplicaTurn& turn) {
   const Waiter asker{message.sender, message.cause};
   const bool is_fenced_in = self.setup.stage.value == 0 || self.knows(message.sender, self.setup.stage.value - 1);
   if (const auto reason = reason_to_refuse(message, self)) return refuse(asker, message.purpose, *reason, turn);
-  if (wanted_version(message) > self.state.version || !is_fenced_in) return hold_early(message, turn);
+  if (wanted_version(message) > self.state.version || !is_fenced_in) return hold_early(message, arrival, turn);
   if (message.purpose == Purpose::kEvaluate) {
-    if (evaluations_.enter(message, transfer_ms_, turn)) queue_.add({TaskKind::kEvaluate, microbatch});
+    if (evaluations_.enter(message, arrival.transfer_ms, turn)) queue_.add({TaskKind::kEvaluate, microbatch});
     return;
   }
   LedgerEntry* entry = ledger_.find(microbatch);
@@ -89,8 +88,8 @@ void ReplicaData::take(const Forward& message, ReplicaTurn& turn) {
     return refuse(asker, message.purpose, RefusalReason::kFrozen, turn);
   }
   if (entry == nullptr) {
-    LedgerEntry& entered = ledger_.enter(message, turn.now());
-    entered.timing = Hop{self.setup.self, 0, 0, static_cast<float>(transfer_ms_)};
+    LedgerEntry& entered = ledger_.enter(message, arrival.at);
+    entered.timing = Hop{self.setup.self, 0, 0, static_cast<float>(arrival.transfer_ms)};
     return queue_.add({TaskKind::kForward, microbatch});
   }
   ++repeated_this_step_;
@@ -99,18 +98,18 @@ void ReplicaData::take(const Forward& message, ReplicaTurn& turn) {
 }
 
 // The step in progress here is not yet its step, or the journal has not yet told of its sender: it waits, bounded.
-void ReplicaData::hold_early(const Forward& message, ReplicaTurn& turn) {
+void ReplicaData::hold_early(const Forward& message, const Arrival& arrival, ReplicaTurn& turn) {
   const ReplicaStanding& self = turn.replica();
   const bool is_too_early = wanted_version(message) > self.state.version + 1;
   if (is_too_early || !early_.has_room_for(message)) {
     return refuse({message.sender, message.cause}, message.purpose, RefusalReason::kStepNotReached, turn);
   }
   if (message.cause.position > self.position) turn.send(to_supervisor(), self.journal_question());
-  early_.hold(message);
+  early_.hold(message, arrival);
 }
 
 void ReplicaData::readmit(ReplicaTurn& turn) {
-  for (const auto& [key, message] : early_.take()) take(message, turn);
+  for (const auto& [key, early] : early_.take()) take(early.forward, early.arrival, turn);
 }
 
 void ReplicaData::hear(const Backward& message, ReplicaTurn& turn) {

@@ -62,11 +62,11 @@ class ReplicaData {
   [[nodiscard]] ReplicaFill fill() const;
 
  private:
-  void take(const Forward& message, ReplicaTurn& turn);
+  void take(const Forward& message, const Arrival& arrival, ReplicaTurn& turn);
   void take(const Backward& message, ReplicaTurn& turn);
   [[nodiscard]] std::optional<RefusalReason> reason_to_refuse(const Forward& message,
                                                               const ReplicaStanding& self) const;
-  void hold_early(const Forward& message, ReplicaTurn& turn);
+  void hold_early(const Forward& message, const Arrival& arrival, ReplicaTurn& turn);
   void readmit(ReplicaTurn& turn);
   void give_reply(LedgerEntry& entry, const Waiter& waiter, ReplicaTurn& turn);
   void start(const Task& task, ReplicaTurn& turn);

@@ -8,6 +8,8 @@
 namespace shoal {
 namespace {
 
+using namespace std::chrono_literals;
+
 TEST(Replica, P5RefusesALowerStepAndHoldsTheNextOneUntilTheCommit) {
   auto b0 = make_member(kB0);
   b0->give(forward_to(kB0, 1, 1));
@@ -102,6 +104,18 @@ TEST(Replica, P7AccumulatesAnAnswerOnceAndAnswersUpstreamWithTheLongerTrail) {
   EXPECT_EQ(replies[0].trail[1].replica, kA0);
   EXPECT_FLOAT_EQ(replies[0].trail[1].compute_ms, 2);
   EXPECT_FALSE(replies[0].input_gradient.has_value());
+}
+
+TEST(Replica, AnEarlyForwardHasWaitedInItsQueueSinceItCame) {
+  auto b0 = make_member(kB0);
+  b0->core.transfer_timed(7);
+  b0->give(forward_to(kB0, 1, 1));
+  b0->now += 300ms;
+  commit_steps(*b0, 1);
+  b0->run_all();
+  const Hop hop = b0->take<Backward>().at(0).trail.at(0);
+  EXPECT_GE(hop.queue_ms, 300);
+  EXPECT_EQ(hop.transfer_ms, 7);
 }
 
 TEST(Replica, P7ChangesOnlyTheTrailOfWhatIsAnswered) {
