@@ -99,6 +99,7 @@ void DataLoaderCore::begin_work(Instant now) {
   work.step = StepId{view_.committed_steps()};
   work.items.resize(config_.microbatches);
   planner_->begin_work();
+  credits_.begin_step();
   work_ = std::move(work);
   (void)leave_out_quarantined();
 }

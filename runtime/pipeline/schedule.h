@@ -10,6 +10,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "messages/ids.h"
@@ -36,11 +38,17 @@ namespace shoal {
 
 // Credits by what the answers say of links: the time of a microbatch's round that no replica's queue or computing took,
 // as a share of the longest computing on its path, is the number of microbatches that were on links meanwhile. One more
-// than those are given, because answers do not come evenly. Links that take a small part of it are what the schedule's
-// own credit for the wire is for. Moving averages; the time comes in.
+// than those are given, because answers do not come evenly, and one where links take a small part of it: the schedule's
+// own credit for the wire is the next one's to begin with.
+//
+// A replica that computes by itself hears of what came meanwhile when it is done, and calls that no queue. So the least
+// such time of a step and of the one before counts, of the replica for which it is greatest: each comes to replicas
+// that wait for it, the first of a step at the latest. Computing is a moving average; the time comes in.
 class LinkCredits {
  public:
   LinkCredits(std::uint32_t by_schedule, std::uint32_t most) : by_schedule_(by_schedule), most_(most) {}
+
+  void begin_step() { before_ = std::exchange(now_, {}); }
 
   void answered(double round_ms, const std::vector<Hop>& trail) {
     double compute_ms = 0;
@@ -49,29 +57,47 @@ class LinkCredits {
       compute_ms = std::max(compute_ms, static_cast<double>(hop.compute_ms));
     }
     if (!std::isfinite(round_ms) || !(compute_ms > 0)) return;
-    const bool is_first = compute_ms_ == 0;
-    const auto average = [&](double known, double newest) {
-      return is_first ? newest : (1 - kNewestWeight) * known + kNewestWeight * newest;
-    };
-    links_ms_ = average(links_ms_, std::max(round_ms, 0.0));
-    compute_ms_ = average(compute_ms_, compute_ms);
+    const double links_ms = std::max(round_ms, 0.0);
+    for (const Hop& hop : trail) {
+      double& least = now_.try_emplace(hop.replica, links_ms).first->second;
+      least = std::min(least, links_ms);
+    }
+    compute_ms_ = compute_ms_ == 0 ? compute_ms : (1 - kNewestWeight) * compute_ms_ + kNewestWeight * compute_ms;
   }
 
   [[nodiscard]] std::uint32_t most() const { return most_; }
   [[nodiscard]] std::uint32_t now() const {
-    if (links_ms_ < kLeastLinksMs || links_ms_ < kLeastShare * compute_ms_) return by_schedule_;
-    const double on_links = std::ceil(links_ms_ / compute_ms_);
+    const double links_ms = this->links_ms();
+    if (links_ms < kLeastLinksMs || links_ms < kLeastShare * compute_ms_) return by_schedule_;
+    if (links_ms < kSmallShare * compute_ms_) return std::min(by_schedule_ + 1, most_);
+    const double on_links = std::ceil(links_ms / compute_ms_);
     return on_links >= most_ ? most_ : std::min(by_schedule_ + static_cast<std::uint32_t>(on_links) + 1, most_);
   }
 
  private:
   static constexpr double kNewestWeight = 0.2;
   static constexpr double kLeastLinksMs = 20;  // a busy machine takes as long to hand a letter over
-  static constexpr double kLeastShare = 0.25;  // of a microbatch's computing
+  static constexpr double kLeastShare = 0.03;  // of a microbatch's computing
+  static constexpr double kSmallShare = 0.25;
+
+  using Least = std::map<Incarnation, double>;  // milliseconds on links of one round, there and back; of members only
+
+  [[nodiscard]] double links_ms() const {
+    double greatest_ms = 0;
+    for (const auto& [replica, least_ms] : now_) {
+      const auto before = before_.find(replica);
+      greatest_ms = std::max(greatest_ms, before == before_.end() ? least_ms : std::min(least_ms, before->second));
+    }
+    for (const auto& [replica, least_ms] : before_) {
+      if (!now_.contains(replica)) greatest_ms = std::max(greatest_ms, least_ms);
+    }
+    return greatest_ms;
+  }
 
   std::uint32_t by_schedule_;
   std::uint32_t most_;
-  double links_ms_ = 0;  // of one round, there and back
+  Least now_;     // in this step
+  Least before_;  // in the one before
   double compute_ms_ = 0;
 };
 

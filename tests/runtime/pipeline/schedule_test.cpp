@@ -49,7 +49,8 @@ TEST(LinkCredits, CountWhatIsOnLinks) {
   EXPECT_EQ(settled(1260, trail_of(0, 630)), 3U);
   EXPECT_EQ(settled(1660, trail_of(0, 630)), 5U) << "a part of one, and one more";
   EXPECT_EQ(settled(1660, trail_of(200, 630)), 3U) << "what queues took is no link's";
-  EXPECT_EQ(settled(1360, trail_of(0, 630)), 3U) << "a small part is what the schedule's own credit is for";
+  EXPECT_EQ(settled(1360, trail_of(0, 630)), 4U) << "a small part: one more";
+  EXPECT_EQ(settled(1275, trail_of(0, 630)), 3U) << "a tiny part is what the schedule's own credit is for";
   EXPECT_EQ(settled(25, trail_of(0, 5)), 3U) << "so is what a busy machine takes to hand letters over";
   EXPECT_EQ(settled(500, trail_of(0, 50)), 12U);
   EXPECT_EQ(settled(500, trail_of(0, 50), 6), 6U);
@@ -59,8 +60,40 @@ TEST(LinkCredits, CountWhatIsOnLinks) {
 TEST(LinkCredits, FollowLinksThatChange) {
   LinkCredits credits(3, 6);
   for (int i = 0; i < 50; ++i) credits.answered(1660, trail_of(0, 630));
-  for (int i = 0; i < 50; ++i) credits.answered(1260, trail_of(0, 630));
+  EXPECT_EQ(credits.now(), 5U);
+  credits.answered(1260, trail_of(0, 630));
   EXPECT_EQ(credits.now(), 3U);
+  for (int step = 0; step < 2; ++step) {
+    credits.begin_step();
+    credits.answered(1660, trail_of(0, 630));
+  }
+  EXPECT_EQ(credits.now(), 5U) << "two steps without one that was quick";
+}
+
+// It hears of what came while it computed when it is done: all rounds but the first seem to be on links for so long.
+TEST(LinkCredits, ARoundThatFoundReplicasIdleTellsOfLinks) {
+  LinkCredits credits(3, 6);
+  for (int step = 0; step < 3; ++step) {
+    credits.begin_step();
+    for (int i = 0; i < 50; ++i) {
+      credits.answered(i == 0 ? 1262 : 1800, trail_of(0, 630));
+      EXPECT_EQ(credits.now(), 3U);
+    }
+  }
+}
+
+TEST(LinkCredits, TheReplicaBehindTheSlowestLinkCounts) {
+  LinkCredits credits(2, 10);
+  for (int i = 0; i < 10; ++i) {
+    credits.answered(100, {Hop{Incarnation{1}, 0, 100, 0}});
+    credits.answered(300, {Hop{Incarnation{2}, 0, 100, 0}});
+  }
+  EXPECT_EQ(credits.now(), 5U);
+  for (int step = 0; step < 2; ++step) {
+    credits.begin_step();
+    credits.answered(100, {Hop{Incarnation{1}, 0, 100, 0}});
+  }
+  EXPECT_EQ(credits.now(), 2U) << "it has gone";
 }
 
 TEST(LinkCredits, IgnoreWhatCannotBe) {
