@@ -1,6 +1,7 @@
 // The only place that knows which backends there are; and the parts that wait for one.
 #include "runtime/sync/reduction.h"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -19,6 +20,10 @@ Result<std::unique_ptr<GroupReduction>> make_reduction(SyncBackend backend, Redu
     if (!are_within(values, kContributionMax)) {
       return fail(Error::kInvalidData, "the contribution has values that are no numbers, or beyond 2^90");
     }
+  }
+  if (backend == SyncBackend::kRing && contribution.dtype == DType::kInt64) {
+    const std::size_t even = bucket_bytes_of_ring(contribution.byte_count(), setup.members.size());
+    setup.bucket_bytes = std::min(setup.bucket_bytes, even);
   }
   std::unique_ptr<GroupReduction> made;
   if (setup.members.size() == 1 && !is_encoded) {

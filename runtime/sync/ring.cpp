@@ -18,6 +18,15 @@ namespace {
 
 }  // namespace
 
+std::size_t bucket_bytes_of_ring(std::uint64_t sum_bytes, std::size_t members) {
+  constexpr std::uint64_t kStartedByEach = 4;
+  constexpr std::uint64_t kLeastBytes = std::uint64_t{32} << 10U;  // beside which a letter's own bytes count little
+  constexpr std::uint64_t kWhole = 4096;
+  const std::uint64_t pieces = kStartedByEach * std::max<std::size_t>(members, 1);
+  const std::uint64_t even = (sum_bytes / pieces / kWhole + 1) * kWhole;
+  return static_cast<std::size_t>(std::clamp<std::uint64_t>(even, kLeastBytes, kBucketBytes));
+}
+
 RingReduction::RingReduction(ReductionSetup setup, TensorBlob contribution)
     : BucketReduction(std::move(setup), std::move(contribution)),
       passages_(sums_.count(), Passage::kAwaited),

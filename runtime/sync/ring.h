@@ -23,6 +23,10 @@
 
 namespace shoal {
 
+// Bytes of a bucket of a sum of int64, at most kBucketBytes: whichever piece starts where, integers add up to the same
+// bits. A sum of a few buckets would go round the ring one hop after the other, while all other links are idle.
+[[nodiscard]] std::size_t bucket_bytes_of_ring(std::uint64_t sum_bytes, std::size_t members);
+
 class RingReduction final : public BucketReduction {
  public:
   // CHECKs that self is a member, once. contribution: int64 or float32 [n], kept as it is.

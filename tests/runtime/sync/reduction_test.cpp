@@ -9,6 +9,7 @@
 #include <deque>
 #include <limits>
 
+#include "runtime/sync/ring.h"
 #include "runtime/sync/wire/wire_codec.h"
 #include "tests/runtime/sync/random_floats.h"
 #include "tests/runtime/sync/reduction_swarm.h"
@@ -378,6 +379,24 @@ TEST(Reductions, RefuseAContributionThatCannotBeSent) {
       EXPECT_TRUE(make_reduction(backend, encoded, blob_of(values)).ok()) << "control";
     }
   }
+}
+
+// One bucket would go round the ring hop after hop, while all other links are idle. Floats keep theirs: what starts
+// where decides in which order they are added.
+TEST(Reductions, ASmallSumOfIntegersIsCutSoThatEachMemberStartsSome) {
+  EXPECT_EQ(bucket_bytes_of_ring(8, 2), 32U << 10U);
+  EXPECT_EQ(bucket_bytes_of_ring(4'000'000, 2), 503'808U);
+  EXPECT_EQ(bucket_bytes_of_ring(100'000'000, 2), kBucketBytes);
+  ReductionSetup setup{ReductionSwarm::order_of(1), {Incarnation{1}, Incarnation{2}, Incarnation{3}}, Incarnation{1}};
+  const auto started = [&setup](TensorBlob contribution) {
+    const auto made = make_reduction(SyncBackend::kRing, setup, std::move(contribution));
+    return (*made)->begin().size();
+  };
+  EXPECT_EQ(started(make_values(DType::kInt64, std::vector<std::int64_t>(49'152, 1))), 4U);
+  EXPECT_EQ(started(blob_of(std::vector<float>(98'304, 1))), 1U);
+  setup.bucket_bytes = 1024;
+  EXPECT_EQ(started(make_values(DType::kInt64, std::vector<std::int64_t>(49'152, 1))), 128U)
+      << "no larger than asked for";
 }
 
 TEST(Reductions, AreABugWithoutTheirOwnMember) {
