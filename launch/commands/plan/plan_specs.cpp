@@ -82,8 +82,9 @@ CommandSpec simulate_step() {
       "Which microbatch leaves when and on which path, credits and the order of work are decided by the program's\n"
       "own code on a virtual clock. Machines are given to stages as `shoal plan` does; several of a kind are called\n"
       "NAME.1, NAME.2, ..; the spawner is one more name. The median leaves the first two steps out.\n"
+      "The best split is that of whole microbatches without links; what links allow is the least time with them.\n"
       "--json prints {\"steps\":[{\"ms\":X,\"replicas\":[N,..],\"microbatches\":{\"NAME\":N,..}}],\"moves\":N,\n"
-      "\"median_ms\":X,\"best_split_ms\":X,\"percent_of_best_split\":X}.\n"
+      "\"median_ms\":X,\"best_split_ms\":X,\"percent_of_best_split\":X,\"bound_ms\":X,\"percent_of_bound\":X}.\n"
       "Exit status: 0 done, 2 usage or configuration."};
 }
 

@@ -16,12 +16,17 @@ constexpr double kOnTheWay = 2.0 / 3;
 }  // namespace
 
 MicrobatchSplit best_split(const std::vector<double>& microbatch_s, std::uint64_t microbatches) {
-  CHECK(!microbatch_s.empty(), "there is a replica");
+  return best_split(microbatch_s, std::vector<double>(microbatch_s.size(), 0), microbatches);
+}
+
+MicrobatchSplit best_split(const std::vector<double>& microbatch_s, const std::vector<double>& beside_s,
+                           std::uint64_t microbatches) {
+  CHECK(!microbatch_s.empty() && microbatch_s.size() == beside_s.size(), "there is a replica");
   CHECK(std::ranges::all_of(microbatch_s, [](double s) { return s > 0; }), "a microbatch takes time");
   MicrobatchSplit split{std::vector<std::uint64_t>(microbatch_s.size()), 0};
   using Entry = std::pair<double, std::size_t>;  // when this replica would be done with one more
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> done;
-  for (std::size_t i = 0; i < microbatch_s.size(); ++i) done.emplace(microbatch_s[i], i);
+  for (std::size_t i = 0; i < microbatch_s.size(); ++i) done.emplace(beside_s[i] + microbatch_s[i], i);
   for (std::uint64_t i = 0; i < microbatches; ++i) {
     const auto [at_s, replica] = done.top();
     done.pop();

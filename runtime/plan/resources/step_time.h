@@ -21,6 +21,9 @@ struct MicrobatchSplit {
 // The split that is done first. microbatch_s: the time that each replica takes for one. CHECKs that it is above zero
 // and that there is a replica.
 [[nodiscard]] MicrobatchSplit best_split(const std::vector<double>& microbatch_s, std::uint64_t microbatches);
+// The same where each replica that has any takes so much time beside its microbatches'.
+[[nodiscard]] MicrobatchSplit best_split(const std::vector<double>& microbatch_s, const std::vector<double>& beside_s,
+                                         std::uint64_t microbatches);
 
 struct StepTiming {
   std::vector<std::vector<double>> microbatch_s;  // per stage and replica: forward and backward

@@ -9,6 +9,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/text/quantity_words.h"
+#include "runtime/plan/step/step_bound.h"
 
 namespace shoal {
 namespace {
@@ -26,17 +27,22 @@ double median_of(std::vector<double> per_step) {
   return count == 0 ? 0 : (per_step[(count - 1) / 2] + per_step[count / 2]) / 2;
 }
 
-double best_split_s(const StepReport& report) {
+// Tells what a step could take, and its percentage of the median step.
+struct Best {
+  double ms = 0;
+  double percent = 0;
+};
+
+Best best_of(const StepReport& report, double (*best_s)(const StepScene&, double now_s)) {
   std::vector<double> best;
   double begins_s = 0;
   for (const SimulatedStep& step : report.steps) {
-    best.push_back(shoal::best_split_s(*report.scene, begins_s));
+    best.push_back(best_s(*report.scene, begins_s));
     begins_s += step.takes_s;
   }
-  return median_of(std::move(best));
+  const double median = median_of(std::move(best));
+  return {median * kMs, 100 * median / median_s(report.steps)};
 }
-
-double percent_of_best(const StepReport& report) { return 100 * best_split_s(report) / median_s(report.steps); }
 
 }  // namespace
 
@@ -59,9 +65,11 @@ std::string text_of(const StepReport& report) {
     moves = step.moves;
     text += "\n";
   }
-  text +=
-      compose("median ", number_text(median_s(report.steps) * kMs, 0), " ms, ", number_text(percent_of_best(report), 1),
-              " % of the best split of whole microbatches (", number_text(best_split_s(report) * kMs, 0), " ms)\n");
+  const Best split = best_of(report, best_split_s);
+  const Best bound = best_of(report, step_bound_s);
+  text += compose("median ", number_text(median_s(report.steps) * kMs, 0), " ms, ", number_text(split.percent, 1),
+                  " % of the best split of whole microbatches (", number_text(split.ms, 0), " ms), ",
+                  number_text(bound.percent, 1), " % of what links allow (", number_text(bound.ms, 0), " ms)\n");
   return text;
 }
 
@@ -77,8 +85,12 @@ std::string json_of(const StepReport& report) {
   }
   json["moves"] = report.steps.empty() ? 0 : report.steps.back().moves;
   json["median_ms"] = median_s(report.steps) * kMs;
-  json["best_split_ms"] = best_split_s(report) * kMs;
-  json["percent_of_best_split"] = percent_of_best(report);
+  const Best split = best_of(report, best_split_s);
+  const Best bound = best_of(report, step_bound_s);
+  json["best_split_ms"] = split.ms;
+  json["percent_of_best_split"] = split.percent;
+  json["bound_ms"] = bound.ms;
+  json["percent_of_bound"] = bound.percent;
   return json.dump(2) + "\n";
 }
 

@@ -1,9 +1,9 @@
 // Simulated steps for people and for programs.
 //
 // JSON: {"steps":[{"ms":X,"replicas":[N,..],"microbatches":{"NAME":N,..}}],"moves":N,"median_ms":X,"best_split_ms":X,
-// "percent_of_best_split":X}; the median is over the steps behind the first two, where there are any; the best split is
-// that of whole microbatches over the slowest stage, without links: the median over the same steps, each by the speeds
-// at its begin.
+// "percent_of_best_split":X,"bound_ms":X,"percent_of_bound":X}; the median is over the steps behind the first two,
+// where there are any; the best split is that of whole microbatches over the slowest stage, without links, the bound
+// what links allow (step_bound.h): medians over the same steps, each by the speeds at its begin.
 #pragma once
 
 #include <string>

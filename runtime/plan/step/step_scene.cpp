@@ -34,6 +34,16 @@ double best_split_s(const StepScene& scene, double now_s) {
   return slowest_s;
 }
 
+namespace {
+
+// Each member sends all that it contributes but its own part, and as much again as sums.
+double contribution_bytes(const RunPlan& plan, std::size_t stage) {
+  const auto members = static_cast<double>(plan.stages[stage].machines.size());
+  return static_cast<double>(plan.traffic.reduce_per_member[stage]) * members / std::max(2 * (members - 1), 1.0);
+}
+
+}  // namespace
+
 StepScene scene_of(const RunPlan& plan) {
   StepScene scene;
   scene.config = plan.config;
@@ -43,9 +53,6 @@ StepScene scene_of(const RunPlan& plan) {
   }
   scene.token_bytes = 2.0 * sizeof(std::int32_t) * plan.config.batch.microbatch * plan.config.model.context;
   scene.answer_bytes = static_cast<double>(plan.traffic.answers / microbatches);
-  for (const std::uint64_t bytes : plan.traffic.reduce_per_member) {
-    scene.reduce_bytes.push_back(static_cast<double>(bytes));
-  }
   for (const std::uint64_t bytes : plan.traffic.state_copy) scene.state_bytes.push_back(static_cast<double>(bytes));
   std::map<std::string, int> count;
   for (const PlannedStage& stage : plan.stages) {
@@ -56,6 +63,7 @@ StepScene scene_of(const RunPlan& plan) {
     const auto& [cut, machines] = std::tie(plan.stages[i].cut, plan.stages[i].machines);
     CHECK(!machines.empty(), "a scene has machines of known speed");
     scene.loads.push_back(machines.front().forward_s ? 1 : cut.cost);
+    scene.sum_bytes.push_back(contribution_bytes(plan, i));
     for (const MachineKind& kind : machines) {
       const std::string name = count[kind.name] > 1 ? compose(kind.name, ".", ++number[kind.name]) : kind.name;
       scene.machines.push_back({name, i, {{0, pass_s_of(kind, cut, plan.config) / scene.loads.back()}}, {}});

@@ -3,6 +3,7 @@
 // Pure. Times are of one pass: a forward is one, a backward two, of which the weights' gradients are one.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -19,6 +20,10 @@ struct StepLink {
   double latency_s = 0;
   double bit_s = std::numeric_limits<double>::infinity();
 };
+
+[[nodiscard]] inline StepLink link_between(const StepLink& a, const StepLink& b) {
+  return {std::max(a.latency_s, b.latency_s), std::min(a.bit_s, b.bit_s)};
+}
 
 // A machine's time for a pass of a stage of load 1, from one moment of the run on.
 struct PassTime {
@@ -42,7 +47,7 @@ struct StepScene {
   std::vector<BorderTraffic> borders;  // bytes of one microbatch between a stage and the next one
   double token_bytes = 0;              // of one microbatch, from the data loader to the first stage
   double answer_bytes = 0;             // of one microbatch, back to it
-  std::vector<double> reduce_bytes;    // per stage: what a member sends in a step's sum
+  std::vector<double> sum_bytes;       // per stage: what a member contributes to a step's sum, as it travels
   std::vector<double> state_bytes;     // per stage: what a newcomer copies
   std::vector<double> loads;           // per stage: passes are of a load of 1
   StepLink spawner;

@@ -11,7 +11,9 @@
 #include "runtime/executor/stage_executor.h"
 #include "runtime/pipeline/compute_queue.h"
 #include "runtime/pipeline/dispatch.h"
+#include "runtime/plan/step/ring_time.h"
 #include "runtime/plan/step/step_moves.h"
+#include "runtime/sync/ring.h"
 
 namespace shoal {
 namespace {
@@ -110,7 +112,7 @@ class StepSimulation {
     return process == kSpawner ? scene_.spawner : scene_.machines[process].link;
   }
   [[nodiscard]] double latency_s(std::size_t a, std::size_t b) const {
-    return std::max(link_of(a).latency_s, link_of(b).latency_s);
+    return link_between(link_of(a), link_of(b)).latency_s;
   }
   JournalEntry entry(JournalBody body) { return {JournalPosition{++position_}, {}, Term{1}, std::move(body)}; }
 
@@ -160,7 +162,7 @@ class StepSimulation {
 
 // arrives: hears how long the letter alone kept its way busy.
 void StepSimulation::send(std::size_t from, std::size_t to, double bytes, const std::function<void(double)>& arrives) {
-  const double takes_s = 8 * bytes / std::min(link_of(from).bit_s, link_of(to).bit_s);
+  const double takes_s = 8 * bytes / link_between(link_of(from), link_of(to)).bit_s;
   double& free_s = free_s_[{from, to}];
   free_s = std::max(free_s, now_s_) + takes_s;
   at(free_s + latency_s(from, to), [arrives, takes_s] { arrives(takes_s); });
@@ -224,7 +226,7 @@ double StepSimulation::frozen_s(std::size_t machine) const {
   return std::max(ordered_s, replica.busy_until_s) + replica.accumulations * pass_s(machine);
 }
 
-// Manifests go to the spawner, the order to reduce comes back; each lap of the ring passes on what a member has.
+// Manifests go to the spawner, the order to reduce comes back, the sum goes round, votes go to the spawner.
 double StepSimulation::voted_s(std::size_t stage) const {
   const auto& members = moves_.members()[stage];
   double manifests_s = 0;
@@ -233,14 +235,15 @@ double StepSimulation::voted_s(std::size_t stage) const {
     away_s = std::max(away_s, latency_s(kSpawner, machine));
     manifests_s = std::max(manifests_s, frozen_s(machine) + latency_s(kSpawner, machine));
   }
-  double ring_s = 0;
-  for (std::size_t i = 0; i < members.size() && members.size() > 1; ++i) {
-    const std::size_t next = members[(i + 1) % members.size()];
-    const double sends_s = 8 * scene_.reduce_bytes[stage] / std::min(link_of(members[i]).bit_s, link_of(next).bit_s);
-    const auto hops = static_cast<double>(2 * (members.size() - 1));
-    ring_s = std::max(ring_s, sends_s + hops * latency_s(members[i], next));
+  std::vector<StepLink> hops;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    hops.push_back(link_between(link_of(members[i]), link_of(members[(i + 1) % members.size()])));
   }
-  return manifests_s + away_s + ring_s + away_s;
+  const double sum_bytes = scene_.sum_bytes[stage];
+  const bool is_exact = scene_.config.sync.reduction == Reduction::kExact;
+  const std::uint64_t bucket_bytes =
+      is_exact ? bucket_bytes_of_ring(static_cast<std::uint64_t>(sum_bytes), members.size()) : kBucketBytes;
+  return manifests_s + away_s + ring_time_s(hops, sum_bytes, static_cast<double>(bucket_bytes)) + away_s;
 }
 
 void StepSimulation::take(std::size_t machine, const Forward& forward, double transfer_s) {

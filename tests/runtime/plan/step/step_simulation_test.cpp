@@ -4,7 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "runtime/plan/resources/step_time.h"
+#include "runtime/plan/step/ring_time.h"
+#include "runtime/plan/step/step_bound.h"
 #include "runtime/plan/step/step_report.h"
 
 namespace shoal {
@@ -15,7 +19,7 @@ StepScene scene_of(const std::vector<std::vector<double>>& pass_s, int microbatc
   scene.config.batch = {microbatches, 1};
   scene.config.pipeline.stages = static_cast<int>(pass_s.size());
   scene.config.pipeline.routing = routing;
-  scene.reduce_bytes.assign(pass_s.size(), 0);
+  scene.sum_bytes.assign(pass_s.size(), 0);
   scene.state_bytes.assign(pass_s.size(), 0);
   scene.loads.assign(pass_s.size(), 1);
   scene.borders.resize(pass_s.size() - 1);
@@ -70,7 +74,57 @@ TEST(StepSimulation, AStepOfOnePathIsTheSumOfItsParts) {
   EXPECT_GE(without, 8 * 0.3 + 0.1);
   EXPECT_LE(without, 8 * 0.3 + 0.3 + 1e-9);
   scene.commit_s = 0.5;
-  EXPECT_NEAR(simulated_s(scene), without + 0.5, 1e-9);
+  EXPECT_NEAR(simulated_s(scene), without + 0.5, 0.1) << "a pass: of two things at one moment either may be the first";
+}
+
+// A bucket of all goes round hop by hop; of a hundred each member sends two thirds there and back all the time.
+TEST(RingTime, IsThatOfItsSlowestMemberWhereBucketsAreMany) {
+  const std::vector<StepLink> hops{{0, 8e9}, {0, 8e6}, {0, 8e6}};
+  EXPECT_NEAR(ring_time_s(hops, 3e6, 3e6), 6, 0.01) << "two slow hops";
+  EXPECT_NEAR(ring_time_s(hops, 3e6, 3e4), 4, 0.1) << "four thirds of the sum";
+  EXPECT_DOUBLE_EQ(ring_time_s({{0.1, 8e6}, {0.1, 8e6}}, 8, 8), 2 * 0.1 + 2 * 8e-6);
+  EXPECT_EQ(ring_time_s({{0.1, 8e6}}, 3e6, 3e4), 0) << "alone";
+  EXPECT_EQ(ring_time_s(hops, 0, 3e4), 0);
+}
+
+// In one stage behind a link: the way of the first microbatch, all others, the sum at the rate of the slowest link.
+TEST(StepBound, CountsWhatNoComputingHides) {
+  StepScene scene = scene_of({{0.1, 0.1}}, 4, Routing::kCostToGo);
+  EXPECT_DOUBLE_EQ(step_bound_s(scene, 0), best_split_s(scene, 0));
+  scene.machines[1].link = {0.01, 8e6};
+  scene.token_bytes = 1e4;
+  scene.sum_bytes = {1e6};
+  EXPECT_NEAR(step_bound_s(scene, 0), (0.01 + 0.01) + 0.6 + 3 * 0.01 + (1 + 0.01), 1e-9);
+  scene.token_bytes = 1e6;
+  EXPECT_NEAR(step_bound_s(scene, 0), 4 * 0.3 + 3 * 0.01 + (1 + 0.01), 1e-9)
+      << "the other one computes all in that time";
+}
+
+TEST(StepBound, NoStepIsFaster) {
+  const std::uint64_t seed = 21;
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  const auto draw = [&random](double least, double most) {
+    return std::uniform_real_distribution<double>(least, most)(random);
+  };
+  for (int trial = 0; trial < 60; ++trial) {
+    const Routing routing = trial % 2 == 0 ? Routing::kCostToGo : Routing::kIwrr;
+    std::vector<std::vector<double>> pass_s(1 + static_cast<std::size_t>(trial) % 3);
+    for (auto& stage : pass_s) {
+      stage.resize(1 + random() % 3);
+      for (double& one : stage) one = draw(0.02, 0.3);
+    }
+    StepScene scene = scene_of(pass_s, 12, routing);
+    for (StepMachine& machine : scene.machines) machine.link = {draw(0, 0.1), draw(5e6, 1e8)};
+    for (BorderTraffic& border : scene.borders) border = {random() % 300'000, random() % 300'000};
+    for (double& bytes : scene.sum_bytes) bytes = draw(0, 1e6);
+    scene.token_bytes = draw(0, 1e5);
+    const double bound_s = step_bound_s(scene, 0);
+    for (const SimulatedStep& step : simulate_steps(scene)) {
+      EXPECT_GE(step.takes_s, bound_s * (1 - 1e-9)) << "trial " << trial;
+      EXPECT_LE(step.takes_s, 4 * bound_s) << "trial " << trial;  // the bound says something
+    }
+  }
 }
 
 // Credits of the schedule alone leave replicas idle where links take long; those that links bring do not.
