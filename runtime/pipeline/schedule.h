@@ -115,17 +115,30 @@ class LinkCredits {
 // because what they are made of is still in the caches.
 [[nodiscard]] inline std::uint32_t answers_first(StageId stage) { return stage.value == 0 ? 0 : stage.value + 1; }
 
+enum class OtherWork : std::uint8_t { kNone, kWaits };
+
+// Returns how many of each replica's last ones that may be at most: one more while other work waits behind it, as where
+// links take long and more is in flight for that. Without such work it would only come back to the stage before sooner
+// than that one has sent its last forwards on.
+[[nodiscard]] inline std::uint32_t answers_first_at_most(StageId stage) {
+  return answers_first(stage) + (stage.value == 0 ? 0 : 1);
+}
+
 // A step's microbatches are given out in the order of their numbers: the highest ones are each replica's last ones.
+// other: what the replica has to do beside this one.
 [[nodiscard]] inline bool is_answered_first(MicrobatchId microbatch, std::uint32_t microbatch_count, StageId stage,
-                                            std::size_t replicas) {
-  return microbatch.value + replicas * answers_first(stage) >= microbatch_count;
+                                            std::size_t replicas, OtherWork other) {
+  const std::uint32_t count = other == OtherWork::kWaits ? answers_first_at_most(stage) : answers_first(stage);
+  return microbatch.value + replicas * count >= microbatch_count;
 }
 
 // How many of them may wait while there is other work: each keeps the inputs and output gradients of the layers'
 // projections, about as much memory as a graph; the head's, which a large vocabulary makes large, are never left. With
-// recomputation, which is for who has little memory, none.
+// recomputation, which is for who has little memory, none; nor one more where credits are set to what the schedule has.
 [[nodiscard]] inline std::size_t accumulations_that_may_wait(const PipelineConfig& pipeline, StageId stage) {
-  return pipeline.recompute ? 0 : answers_first(stage);
+  if (pipeline.recompute) return 0;
+  const bool is_bounded = pipeline.credits > 0 && pipeline.credits <= pipeline.stages + 1;
+  return is_bounded ? answers_first(stage) : answers_first_at_most(stage);
 }
 
 }  // namespace shoal

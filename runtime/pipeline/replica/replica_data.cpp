@@ -13,9 +13,10 @@ TrainingWork training_work(const ReplicaStanding& self) {
   return self.phase == Phase::kOpen && self.is_member() ? TrainingWork::kAllowed : TrainingWork::kHeld;
 }
 
-WeightGradients weight_gradients_of(MicrobatchId microbatch, const ReplicaStanding& self) {
+WeightGradients weight_gradients_of(MicrobatchId microbatch, const ReplicaStanding& self, OtherWork other) {
   const ReplicaSetup& setup = self.setup;
-  const bool is_first = is_answered_first(microbatch, setup.microbatch_count, setup.stage, self.members_of_stage());
+  const std::size_t replicas = self.members_of_stage();
+  const bool is_first = is_answered_first(microbatch, setup.microbatch_count, setup.stage, replicas, other);
   return is_first ? WeightGradients::kLater : WeightGradients::kAtOnce;
 }
 
@@ -264,7 +265,8 @@ void ReplicaData::start(const Task& task, ReplicaTurn& turn) {
   if (task.kind == TaskKind::kAccumulate) return turn.stream(AccumulateJob{task.microbatch}, Activity::kBackward);
   LedgerEntry* entry = ledger_.find(task.microbatch);
   CHECK(entry != nullptr, "queued work is in the ledger");
-  const auto when = weight_gradients_of(task.microbatch, self);
+  const OtherWork other = has_task(self) ? OtherWork::kWaits : OtherWork::kNone;
+  const auto when = weight_gradients_of(task.microbatch, self, other);
   entry->timing.queue_ms += static_cast<float>(milliseconds(turn.now() - entry->ready_since));
   if (task.kind == TaskKind::kBackward) {
     return turn.stream(BackwardJob{task.microbatch, entry->arrived->input_gradient, when}, Activity::kBackward);

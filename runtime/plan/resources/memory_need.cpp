@@ -98,7 +98,7 @@ std::uint64_t held_microbatches(const Config& config, std::size_t stage) {
   const StageId id{static_cast<std::uint32_t>(stage)};
   const auto stages = static_cast<std::size_t>(config.pipeline.stages);
   const auto microbatches = static_cast<std::uint64_t>(microbatches_per_step(config));
-  const std::uint64_t later = accumulations_that_may_wait(config.pipeline, id);
+  const std::uint64_t later = config.pipeline.recompute ? 0 : answers_first(id);
   if (stage + 1 == stages) return std::min(1 + later, microbatches);
   // One of a stage's credits is at each stage before it; one more is torn down while its answer brings the next.
   const std::uint64_t credits = credits_per_first_replica(config);

@@ -119,9 +119,9 @@ TEST(ComputeQueue, WeightsGradientsComeLastUntilTooManyOfThemWait) {
 }
 
 TEST(Schedule, TheLastMicrobatchesOfAStepAreAnsweredFirst) {
-  const auto first_of_8 = [](std::uint32_t stage, std::size_t replicas) {
+  const auto first_of_8 = [](std::uint32_t stage, std::size_t replicas, OtherWork other = OtherWork::kNone) {
     for (std::uint32_t index = 0; index < 8; ++index) {
-      if (is_answered_first(MicrobatchId{index}, 8, StageId{stage}, replicas)) return index;
+      if (is_answered_first(MicrobatchId{index}, 8, StageId{stage}, replicas, other)) return index;
     }
     return 8U;
   };
@@ -129,10 +129,16 @@ TEST(Schedule, TheLastMicrobatchesOfAStepAreAnsweredFirst) {
   EXPECT_EQ(first_of_8(1, 1), 6U);
   EXPECT_EQ(first_of_8(1, 2), 4U);
   EXPECT_EQ(first_of_8(3, 3), 0U);
+  EXPECT_EQ(first_of_8(1, 1, OtherWork::kWaits), 5U) << "one more that others wait behind";
+  EXPECT_EQ(first_of_8(1, 2, OtherWork::kWaits), 2U);
+  EXPECT_EQ(first_of_8(0, 2, OtherWork::kWaits), 8U);
 
   PipelineConfig pipeline;
   EXPECT_EQ(accumulations_that_may_wait(pipeline, StageId{0}), 0U);
-  EXPECT_EQ(accumulations_that_may_wait(pipeline, StageId{2}), 3U);
+  EXPECT_EQ(accumulations_that_may_wait(pipeline, StageId{2}), 4U);
+  pipeline.stages = 3;
+  pipeline.credits = 4;
+  EXPECT_EQ(accumulations_that_may_wait(pipeline, StageId{2}), 3U) << "no more in flight than by schedule";
   pipeline.recompute = true;
   EXPECT_EQ(accumulations_that_may_wait(pipeline, StageId{2}), 0U);
 }
