@@ -19,9 +19,9 @@ namespace {
 // Work of one visit, in forwards: a backward counts 2.5 of them (DESIGN.md §5).
 constexpr double kForwardLoad = 1.0;
 constexpr double kTrainLoad = kForwardLoad + 2.5;
-constexpr double kSpeedWeight = 0.2;  // weight of the newest measurement in the moving average
-constexpr double kFaster = 0.9;       // of another one's time for a microbatch: less is faster
-constexpr double kRounding = 1e-6;    // part of a microbatch by which two ends count as equal
+constexpr double kNewestWeight = 0.3;  // of a time for a microbatch in the moving average
+constexpr double kFaster = 0.9;        // of another one's time for a microbatch: less is faster
+constexpr double kRounding = 1e-6;     // part of a microbatch by which two ends count as equal
 
 [[nodiscard]] double load_of(Purpose purpose) { return purpose == Purpose::kTrain ? kTrainLoad : kForwardLoad; }
 
@@ -99,9 +99,10 @@ class IwrrPlanner final : public PathPlanner {
       // Waiting there is no part of its speed: a replica that has less to do would seem to be faster.
       const double took_ms = static_cast<double>(hop.compute_ms) + static_cast<double>(hop.transfer_ms);
       if (found == peers_.end() || !(took_ms > 0) || took_ms > std::numeric_limits<float>::max()) continue;
-      const double speed = kTrainLoad / std::max(took_ms, 1e-3);
-      auto& known = found->second.speed;
-      known = known ? (1 - kSpeedWeight) * *known + kSpeedWeight * speed : speed;
+      // Times are averaged, not speeds: of those, one that became slow would seem fast for long.
+      auto& known_ms = found->second.took_ms;
+      known_ms = known_ms ? (1 - kNewestWeight) * *known_ms + kNewestWeight * took_ms : took_ms;
+      found->second.speed = kTrainLoad / std::max(*known_ms, 1e-3);
     }
   }
 
@@ -116,9 +117,10 @@ class IwrrPlanner final : public PathPlanner {
 
  private:
   struct Peer {
-    double virtual_time = 0;      // milliseconds of work of this step given to it
-    std::uint64_t given = 0;      // microbatches, in all steps since it came
-    std::optional<double> speed;  // forwards per millisecond
+    double virtual_time = 0;  // milliseconds of work of this step given to it
+    std::uint64_t given = 0;  // microbatches, in all steps since it came
+    std::optional<double> took_ms;
+    std::optional<double> speed;  // forwards per millisecond, by took_ms
   };
 
   void keep_only(const Members& members) {
@@ -135,7 +137,7 @@ class IwrrPlanner final : public PathPlanner {
       const auto found = peers_.find(replica);
       if (found == peers_.end()) continue;
       const Peer& peer = found->second;
-      if (!least) least = Peer{peer.virtual_time, peer.given, std::nullopt};
+      if (!least) least = Peer{peer.virtual_time, peer.given, std::nullopt, std::nullopt};
       least->virtual_time = std::min(least->virtual_time, peer.virtual_time);
       least->given = std::min(least->given, peer.given);
     }
