@@ -17,8 +17,8 @@ StageSizes stage_sizes(const Config& config) {
     const CutStage& one = (*cut)[stage];
     const std::uint32_t wanted = replicas.of(StageId{static_cast<std::uint32_t>(stage)});
     sizes.state_bytes.push_back(one.state_bytes);
-    const MemoryNeed memory = memory_need(config, *cut, stage, wanted);
-    sizes.needs.push_back({one.cost * tokens, total_bytes(memory), memory.program});
+    const std::uint64_t most = credit_need(config, *cut, stage, wanted).total_bytes;  // slow links make it hold them
+    sizes.needs.push_back({one.cost * tokens, most, memory_need(config, *cut, stage, wanted).program});
   }
   return sizes;
 }

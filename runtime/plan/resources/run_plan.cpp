@@ -7,6 +7,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/cluster/balance/assignment.h"
 #include "runtime/cluster/replicas_wanted.h"
+#include "runtime/pipeline/schedule.h"
 #include "runtime/plan/resources/cut_proposal.h"
 
 namespace shoal {
@@ -74,7 +75,7 @@ void take_memory(const PlanOrder& order, std::vector<PlannedStage>& stages) {
       const auto own = machine.memory_bytes ? machine.memory_bytes : order.memory_bytes;
       if (own) least = least ? std::min(*least, *own) : *own;
     }
-    stage.fits = !least || total_bytes(stage.memory) <= *least;
+    stage.fits = !least || stage.credits.total_bytes <= *least;
   }
 }
 
@@ -211,7 +212,7 @@ std::vector<std::string> what_would_fit(const PlanOrder& order) {
   if (would_fit(order, [](Config& config) { config.pipeline.recompute = true; })) {
     out.emplace_back("pipeline.recompute=true");
   }
-  for (int credits = order.config.pipeline.stages; credits > 0; --credits) {
+  for (int credits = static_cast<int>(credits_per_first_replica(order.config)); credits > 0; --credits) {
     if (!would_fit(order, [credits](Config& config) { config.pipeline.credits = credits; })) continue;
     out.push_back(compose("pipeline.credits=", credits));
     break;

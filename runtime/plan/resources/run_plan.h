@@ -32,7 +32,7 @@ struct PlannedStage {
   std::size_t replicas = 0;
   MemoryNeed memory;
   CreditNeed credits;
-  bool fits = true;  // in the least memory of its machines, where that is known
+  bool fits = true;  // in the least memory of its machines, where that is known, with all its credits at most
 };
 
 // One more machine of a kind.

@@ -164,20 +164,31 @@ TEST(RunPlan, SaysWhatFitsAndWhatWould) {
   PlanOrder order = order_of(layout(512, 8, 2, 1));
   order.memory_bytes = 10'000'000'000;
   EXPECT_TRUE(planned(order).fits);
-  const auto needed = total_bytes(planned(order).stages[0].memory);
+  const auto needed = planned(order).stages[0].credits.total_bytes;
   order.memory_bytes = needed - 50'000'000;
   const auto plan = planned(order);
   EXPECT_FALSE(plan.fits);
   EXPECT_THAT(plan.would_fit, Contains("pipeline.recompute=true"));
-  EXPECT_THAT(plan.would_fit, Contains("pipeline.stages=3"));
+  EXPECT_THAT(plan.would_fit, Contains("pipeline.stages=4"));
   for (const std::string& setting : plan.would_fit) EXPECT_THAT(text_of(plan), HasSubstr("--set " + setting));
   Config changed = order.config;
-  changed.pipeline.stages = 3;
+  changed.pipeline.stages = 4;
   PlanOrder with = order_of(changed);
   with.memory_bytes = order.memory_bytes;
   EXPECT_TRUE(planned(with).fits);
   order.memory_bytes = 1'000'000;
   EXPECT_TRUE(planned(order).would_fit.empty());
+}
+
+// Slow links make a replica hold twice the schedule's credits; a key that sets them does not.
+TEST(RunPlan, FitsWithAllCreditsOrWithThoseThatAreSet) {
+  PlanOrder order = order_of(layout(512, 8, 2, 1));
+  order.memory_bytes = total_bytes(planned(order).stages[0].memory) + 20'000'000;
+  const auto plan = planned(order);
+  EXPECT_FALSE(plan.fits);
+  EXPECT_THAT(plan.would_fit, Contains("pipeline.credits=3"));
+  order.config.pipeline.credits = 3;
+  EXPECT_TRUE(planned(order).fits);
 }
 
 TEST(RunPlan, OneMoreMachineHelpsMostWhereItIsShort) {
