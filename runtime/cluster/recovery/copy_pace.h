@@ -3,9 +3,15 @@
 //
 // A sum is at least a third of a state (weights and two moments of AdamW; the share is larger with other optimisers and
 // in exact mode), so what is stated is a least time. It is compared with two steps, because other sums may share the
-// donor's link meanwhile. A state that was on its way for less than kLeast says nothing. Pure: time comes in.
+// donor's link meanwhile.
+//
+//   from the first bytes on: stretch of kStretch or more ─▶ its pace ─▶ next stretch ...      the fastest one counts
+//
+// A link that stands still for a while is not a slow one. So a state that is on its way is judged after kOnTheWay, and
+// one that came within kLeast says nothing. Pure: time comes in.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -44,21 +50,31 @@ class StepPace {
 class CopyPace {
  public:
   static constexpr Duration kLeast = std::chrono::seconds(5);
+  static constexpr Duration kOnTheWay = std::chrono::seconds(10);
+  static constexpr Duration kStretch = std::chrono::seconds(2);
   static constexpr int kSumsOfState = 3;
   static constexpr int kStepsOfSum = 2;
 
   // So many bytes of all are there; fewer than before: it has begun again.
   void arriving(std::uint64_t bytes, std::uint64_t bytes_total, Instant now) {
-    if (!first_ || bytes < newest_.bytes) first_ = Point{bytes, now};
+    if (!stretch_ || bytes < newest_.bytes) {
+      *this = CopyPace();
+      stretch_ = Point{bytes, now};
+      began_ = now;
+    }
     newest_ = {bytes, now};
     bytes_total_ = bytes_total;
+    if (now - stretch_->at < kStretch || bytes <= stretch_->bytes) return;
+    const double seconds = milliseconds(now - stretch_->at) / 1000;
+    fastest_per_second_ = std::max(fastest_per_second_, static_cast<double>(bytes - stretch_->bytes) / seconds);
+    stretch_ = newest_;
   }
   // Says why it cannot follow steps of that length; empty: it can, or too little is known. So many copies, this one
   // included, may share its donor's link: alone it would come that much faster.
   [[nodiscard]] std::string why_too_slow(Duration step, std::size_t sharers = 1) const {
-    if (!first_ || newest_.at - first_->at < kLeast || newest_.bytes <= first_->bytes) return {};
-    const double seconds = milliseconds(newest_.at - first_->at) / 1000;
-    const double per_second = static_cast<double>(sharers * (newest_.bytes - first_->bytes)) / seconds;
+    const bool is_there = newest_.bytes >= bytes_total_;
+    if (newest_.at - began_ < (is_there ? kLeast : kOnTheWay) || fastest_per_second_ == 0) return {};
+    const double per_second = static_cast<double>(sharers) * fastest_per_second_;
     const double sum_bytes = static_cast<double>(bytes_total_) / kSumsOfState;
     const double sum_seconds = sum_bytes / per_second;
     const double step_seconds = milliseconds(step) / 1000;
@@ -73,9 +89,11 @@ class CopyPace {
     std::uint64_t bytes = 0;
     Instant at{};
   };
-  std::optional<Point> first_;
+  std::optional<Point> stretch_;  // where the newest one began
   Point newest_{};
   std::uint64_t bytes_total_ = 0;
+  double fastest_per_second_ = 0;
+  Instant began_{};
 };
 
 }  // namespace shoal

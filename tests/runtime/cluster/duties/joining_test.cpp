@@ -87,7 +87,7 @@ TEST_F(JoinDutyTest, OneThatCannotFollowStaysASpareAndStatusSaysWhy) {
   pass();
   record(commit_of(0));
   (void)duty.on(JoinersDue{}, now);
-  for (std::uint64_t part = 1; part <= 12; ++part) arrive(part * 100'000);
+  for (std::uint64_t part = 1; part <= 24; ++part) arrive(part * 100'000);
   const Answers answers = duty.on(JoinersDue{}, now);
   EXPECT_EQ(announced(answers), (std::vector<std::string>{"join_given_up"}));
   EXPECT_EQ(sent<EndStage>(answers).size(), 1U);

@@ -185,11 +185,30 @@ TEST(JoinDesk, OneWhoseLinkCannotBringTheSumsOfStepsIsGivenUpAtOnceAndSaysWhy) {
   EXPECT_EQ(bench.decisions[0].outcome, JoinOutcome::kGiveUp);
   EXPECT_NE(bench.decisions[0].reason.find("6.2 MB/s"), std::string::npos) << bench.decisions[0].reason;
   EXPECT_NE(bench.decisions[0].reason.find("cannot follow"), std::string::npos) << bench.decisions[0].reason;
-  EXPECT_LE(bench.now - began, CopyPace::kLeast + 1s) << "long before all of the state is there";
+  EXPECT_LE(bench.now - began, CopyPace::kOnTheWay + 1s) << "long before all of the state is there";
   EXPECT_FALSE(bench.desk.holds_commit(bench.now)) << "nobody waits for it";
   EXPECT_EQ(bench.desk.given_up().at(ProcessIncarnation{4}), bench.decisions[0].reason);
   bench.ask(Incarnation{10});
   EXPECT_TRUE(bench.desk.given_up().empty()) << "it is tried again";
+}
+
+// 20 MB/s are enough for the sums of steps of ten seconds, half of that is not. The link stands still from one moment
+// to another, or nearly.
+TEST(JoinDesk, OneWhoseLinkStandsStillForAWhileIsNotGivenUp) {
+  for (const auto& [from, to] : {std::pair(0s, 5s), std::pair(3s, 8s), std::pair(12s, 60s)}) {
+    SlowJoiner bench;
+    const Instant began = bench.now;
+    bench.bytes_total = 1'000'000'000;
+    for (int second = 1; bench.bytes < bench.bytes_total && bench.decisions.empty(); ++second) {
+      bench.now += 1s;
+      if (second % 10 == 0) ++bench.committed;
+      const bool stands_still = bench.now - began > from && bench.now - began <= to;
+      bench.bytes += stands_still ? 1000 : 20'000'000;
+      bench.desk.arriving(kJoiner, bench.bytes, bench.bytes_total, bench.now);
+      bench.decisions = bench.desk.decide(bench.committed, bench.now);
+    }
+    EXPECT_TRUE(bench.decisions.empty()) << from.count() << " s: " << bench.decisions[0].reason;
+  }
 }
 
 TEST(JoinDesk, OneThatCanFollowIsHeldFor) {
