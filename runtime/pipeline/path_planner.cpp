@@ -99,9 +99,8 @@ class IwrrPlanner final : public PathPlanner {
       // Waiting there is no part of its speed: a replica that has less to do would seem to be faster.
       const double took_ms = static_cast<double>(hop.compute_ms) + static_cast<double>(hop.transfer_ms);
       if (found == peers_.end() || !(took_ms > 0) || took_ms > std::numeric_limits<float>::max()) continue;
-      // Times are averaged, not speeds: of those, one that became slow would seem fast for long.
       auto& known_ms = found->second.took_ms;
-      known_ms = known_ms ? (1 - kNewestWeight) * *known_ms + kNewestWeight * took_ms : took_ms;
+      known_ms = known_ms ? average(*known_ms, took_ms) : took_ms;
       found->second.speed = kTrainLoad / std::max(*known_ms, 1e-3);
     }
   }
@@ -122,6 +121,13 @@ class IwrrPlanner final : public PathPlanner {
     std::optional<double> took_ms;
     std::optional<double> speed;  // forwards per millisecond, by took_ms
   };
+
+  // Averages times where it became slower, speeds where it became faster: either alone would follow the other change
+  // for long, and a share is to settle within twenty microbatches.
+  [[nodiscard]] static double average(double known_ms, double newest_ms) {
+    if (newest_ms > known_ms) return (1 - kNewestWeight) * known_ms + kNewestWeight * newest_ms;
+    return 1 / ((1 - kNewestWeight) / known_ms + kNewestWeight / std::max(newest_ms, 1e-3));
+  }
 
   void keep_only(const Members& members) {
     std::erase_if(peers_, [&members](const auto& peer) {

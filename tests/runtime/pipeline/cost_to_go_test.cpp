@@ -177,7 +177,7 @@ TEST(Iwrr, AGrayReplicaCostsNoMoreThanWhatItHolds) {
   EXPECT_NEAR(stage.step(42).shares[2], 6, 1);
   stage.devices().pace_ms[2] = 20;
   const StepResult recovered = stage.step(63);
-  EXPECT_GE(std::count(recovered.order.begin() + 20, recovered.order.end(), 2U), 11);
+  EXPECT_GE(std::count(recovered.order.begin() + 20, recovered.order.begin() + 40, 2U), 6) << "its share again";
 }
 
 // Somebody who can go on is always there: a choice that waits waits for an answer.
