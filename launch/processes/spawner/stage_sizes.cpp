@@ -1,11 +1,20 @@
-// Reads the cut and the memory's items.
+// Reads the cut, the memory's items and the letters of a step.
 #include "launch/processes/spawner/stage_sizes.h"
 
 #include "launch/commands/plan/model_cut.h"
 #include "runtime/cluster/replicas_wanted.h"
 #include "runtime/plan/resources/memory_need.h"
+#include "runtime/plan/resources/step_traffic.h"
 
 namespace shoal {
+namespace {
+
+void add_letters(StageNeed& need, std::uint64_t up_bytes, std::uint64_t down_bytes) {
+  need.up_bytes += static_cast<double>(up_bytes);
+  need.down_bytes += static_cast<double>(down_bytes);
+}
+
+}  // namespace
 
 StageSizes stage_sizes(const Config& config) {
   StageSizes sizes;
@@ -13,12 +22,19 @@ StageSizes stage_sizes(const Config& config) {
   if (!cut) return sizes;
   const double tokens = static_cast<double>(config.batch.microbatch) * config.model.context;
   const ReplicasWanted replicas = replicas_wanted(config.pipeline);
+  const auto borders = step_traffic(config, *cut, std::vector<std::size_t>(cut->size(), 1)).borders;
+  const double microbatches = microbatches_per_step(config);
   for (std::size_t stage = 0; stage < cut->size(); ++stage) {
     const CutStage& one = (*cut)[stage];
     const std::uint32_t wanted = replicas.of(StageId{static_cast<std::uint32_t>(stage)});
     sizes.state_bytes.push_back(one.state_bytes);
     const std::uint64_t most = credit_need(config, *cut, stage, wanted).total_bytes;  // slow links make it hold them
-    sizes.needs.push_back({one.cost * tokens, most, memory_need(config, *cut, stage, wanted).program});
+    StageNeed need{one.cost * tokens, most, memory_need(config, *cut, stage, wanted).program};
+    if (stage > 0) add_letters(need, borders[stage - 1].gradient, borders[stage - 1].activation);
+    if (stage < borders.size()) add_letters(need, borders[stage].activation, borders[stage].gradient);
+    need.up_bytes /= microbatches;
+    need.down_bytes /= microbatches;
+    sizes.needs.push_back(need);
   }
   return sizes;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <tuple>
 
@@ -217,11 +218,27 @@ std::uint64_t memory_given(const MachineOffer& offer) {
   return offer.memory_bytes == 0 ? kEndless : offer.memory_bytes;
 }
 
-double rate_of(const MachineOffer& offer, const StageNeed& need, std::uint32_t threads) {
+namespace {
+
+double computing_rate(const MachineOffer& offer, const StageNeed& need, std::uint32_t threads) {
   if (offer.forward_us > 0) return 1e6 / static_cast<double>(offer.forward_us);
   if (offer.multiply_adds_s == 0 || need.multiply_adds <= 0) return 0;
   const double used = offer.threads > 0 ? offer.threads : threads;
   return static_cast<double>(offer.multiply_adds_s) * used / need.multiply_adds;
+}
+
+// Of a microbatch that is trained on; it is computed in as long as this many forwards take.
+double link_rate(std::uint64_t bit_s, double bytes) {
+  constexpr double kForwardsOfTraining = 3;
+  if (bit_s == 0 || bytes <= 0) return std::numeric_limits<double>::infinity();
+  return kForwardsOfTraining * static_cast<double>(bit_s) / (8 * bytes);
+}
+
+}  // namespace
+
+double rate_of(const MachineOffer& offer, const StageNeed& need, std::uint32_t threads) {
+  return std::min({computing_rate(offer, need, threads), link_rate(offer.up_bit_s, need.up_bytes),
+                   link_rate(offer.down_bit_s, need.down_bytes)});
 }
 
 bool are_alike(const std::vector<MachineOffer>& offers, const std::vector<StageNeed>& needs, std::uint32_t threads) {

@@ -1,5 +1,6 @@
 // Gives unequal machines their places: by speed, so that the weakest stage is as strong as can be, and by memory, so
-// that no replica starts where it does not fit (P-25c).
+// that no replica starts where it does not fit (P-25c). A machine is no faster than the link that it states carries the
+// letters of a stage's microbatches: the first and the last stage have fewer.
 //
 // Pure. Machines whose speeds are alike are placed by place() (placement.h), and so are those of which nobody stated
 // anything: the answer is then the same to the last place. A speed that is not stated counts as that of a machine like
@@ -20,6 +21,8 @@ struct StageNeed {
   double multiply_adds = 0;        // of one microbatch's forward
   std::uint64_t memory_bytes = 0;  // the most that it holds at once (`shoal plan`)
   std::uint64_t shared_bytes = 0;  // of those, once in a process: code and libraries
+  double up_bytes = 0;             // of one microbatch, to the stages beside it: an activation, a gradient
+  double down_bytes = 0;           // from them
 };
 
 struct PlacesWanted {
@@ -39,7 +42,8 @@ struct PlacesWanted {
 // Bytes that a machine gives; the largest number there is: it did not state any.
 [[nodiscard]] std::uint64_t memory_given(const MachineOffer& offer);
 
-// Microbatches per second that a machine adds to a stage, in a unit of its own where nothing is known.
+// Microbatches per second that a machine adds to a stage, counted by their forwards; in a unit of its own where nothing
+// is known.
 [[nodiscard]] double rate_of(const MachineOffer& offer, const StageNeed& need, std::uint32_t threads);
 
 // Says whether speeds decide nothing: the fastest of these machines is not 1.5 times as fast as the slowest, on any
