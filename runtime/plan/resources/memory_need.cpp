@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/base/check.h"
+#include "runtime/cluster/replicas_wanted.h"
 #include "runtime/pipeline/schedule.h"
 
 namespace shoal {
@@ -99,11 +100,15 @@ std::uint64_t held_microbatches(const Config& config, std::size_t stage) {
   const auto stages = static_cast<std::size_t>(config.pipeline.stages);
   const auto microbatches = static_cast<std::uint64_t>(microbatches_per_step(config));
   const std::uint64_t later = config.pipeline.recompute ? 0 : answers_first(id);
-  if (stage + 1 == stages) return std::min(1 + later, microbatches);
-  // One of a stage's credits is at each stage before it; one more is torn down while its answer brings the next.
+  // One of a stage's credits is at each stage before it. The last stage answers each at once.
   const std::uint64_t credits = credits_per_first_replica(config);
-  const std::uint64_t waiting = std::max<std::uint64_t>(credits, stage + 1) - stage;
-  return std::min(waiting + std::max<std::uint64_t>(later, 1), microbatches);
+  const bool is_last = stage + 1 == stages;
+  const std::uint64_t waiting = is_last ? 1 : std::max<std::uint64_t>(credits, stage + 1) - stage;
+  const std::uint64_t torn_down = is_last ? 0 : 1;  // while its answer brings the next
+  const bool is_in_order = replicas_wanted(config.pipeline).most() == 1;
+  const std::uint64_t held =
+      is_in_order ? std::max(waiting + torn_down, later) : waiting + std::max<std::uint64_t>(later, torn_down);
+  return std::min(held, microbatches);
 }
 
 CreditNeed credit_need(const Config& config, const std::vector<CutStage>& stages, std::size_t stage,

@@ -44,7 +44,8 @@ struct MemoryItem {
 [[nodiscard]] std::uint64_t total_bytes(const MemoryNeed& need);
 
 // Microbatches in flight whose activations a replica of that stage holds at once: those that wait for their answer, and
-// those that are answered and not accumulated yet.
+// those that are answered and not accumulated yet. With one replica in each stage they come in order, and accumulations
+// wait for the last few of a step alone (is_answered_first() in schedule.h): all that is held then is among these.
 [[nodiscard]] std::uint64_t held_microbatches(const Config& config, std::size_t stage);
 
 // What a replica holds at most of microbatches that are not answered, and by that what the stage before may have sent

@@ -83,6 +83,12 @@ TEST(RunPlan, MemoryIsThatOfWorkers) {
   const auto four_by_one = planned(order_of(deep));
   expect_near(total_bytes(four_by_one.stages[0].memory), 690e6, 0.1);
   expect_near(total_bytes(four_by_one.stages[1].memory), 603e6, 0.1);
+  expect_near(total_bytes(four_by_one.stages[2].memory), 603e6, 0.1);
+  expect_near(total_bytes(four_by_one.stages[3].memory), 553e6, 0.1);
+  const auto three_by_one = planned(order_of(layout(512, 6, 3, 1)));
+  expect_near(total_bytes(three_by_one.stages[0].memory), 576e6, 0.1);
+  expect_near(total_bytes(three_by_one.stages[1].memory), 574e6, 0.1);
+  expect_near(total_bytes(three_by_one.stages[2].memory), 483e6, 0.1);
   const auto one_by_three = planned(order_of(layout(512, 4, 1, 3)));
   expect_near(total_bytes(one_by_three.stages[0].memory), 817e6, 0.1);
 }
