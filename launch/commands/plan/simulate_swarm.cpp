@@ -2,6 +2,7 @@
 #include "launch/commands/plan/simulate_swarm.h"
 
 #include <cmath>
+#include <limits>
 #include <sstream>
 
 #include "launch/say.h"
@@ -96,6 +97,25 @@ Status take_rule(const Options& options, SwarmOrder& order) {
   return Done{};
 }
 
+Result<bool> is_off(const Options& options, const std::string& name, const std::string& word) {
+  const auto text = options.value(name);
+  if (text && *text != word) return usage(name + " " + *text + ": expected " + word);
+  return text.has_value();
+}
+
+Status take_controls(const Options& options, SwarmOrder& order) {
+  const auto hysteresis = is_off(options, "--hysteresis", "off");
+  if (!hysteresis) return hysteresis.failure();
+  const auto costs = is_off(options, "--move-cost", "ignored");
+  if (!costs) return costs.failure();
+  const auto error = options.number("--speed-error", 0, 1);
+  if (!error) return error.failure();
+  if (*hysteresis) order.run.rule.least_gain = 0;
+  if (*costs) order.run.rule.horizon_s = std::numeric_limits<double>::infinity();
+  order.run.speed_error = error->value_or(0);
+  return Done{};
+}
+
 Status take_trace(const Options& options, SwarmOrder& order) {
   const auto path = options.value("--trace");
   if (!path) return Done{};
@@ -118,9 +138,9 @@ Result<SimulateSwarmOptions> simulate_swarm_options(const Options& options) {
   out.svg = options.value("--svg");
   out.trace_out = options.value("--write-trace");
   SwarmOrder& order = out.order;
-  for (const Status& taken :
-       {take_policies(options.value("--rebalance").value_or("none,300,60"), order), take_counts(options, order),
-        take_machines(options, order), take_rule(options, order), take_trace(options, order)}) {
+  for (const Status& taken : {take_policies(options.value("--rebalance").value_or("none,300,60"), order),
+                              take_counts(options, order), take_machines(options, order), take_rule(options, order),
+                              take_controls(options, order), take_trace(options, order)}) {
     if (!taken) return taken.failure();
   }
   const std::size_t nodes = order.trace ? order.trace->machines.size() : order.model.nodes;

@@ -2,6 +2,7 @@
 #include "runtime/cluster/balance/rebalance.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/base/check.h"
 #include "runtime/base/compose.h"
@@ -71,7 +72,7 @@ class Search {
     if (gain <= 0 || gain < rule_.least_gain * here) return void(++refused_.small);
     if (from && mover.served_s < rule_.rest_s) return void(++refused_.resting);
     const double takes = takes_s(mover);
-    const double net = gain * (rule_.horizon_s - takes) - lost;
+    const double net = std::isinf(rule_.horizon_s) ? gain : gain * (rule_.horizon_s - takes) - lost;
     if (net <= 0) {
       ++refused_.not_worth;
       refused_.dearest_takes_s = std::max(refused_.dearest_takes_s, takes);

@@ -39,7 +39,7 @@ inline constexpr double kLeastGainOfARun = 0.05;
 struct RebalanceRule {
   double least_gain = 0.01;  // share of the weakest stage's capacity below which a gain is none
   double rest_s = 0;         // time for which a replica stays in a stage that it has begun to serve
-  double horizon_s = 1800;   // time for which a gain is believed to last: a cost is weighed against it
+  double horizon_s = 1800;   // time for which a gain lasts: a cost is weighed against it; infinite: no cost counts
   double warm_up_s = 10;     // time after a state has arrived until the mover computes at its speed
   double lost_work_s = 0;    // time's worth of the mover's own work that nobody takes over
   double urgent_loss = 0.5;  // share of its capacity whose loss makes a stage wait for no period

@@ -2,10 +2,13 @@
 #include "runtime/plan/swarm/swarm_simulation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <numbers>
 #include <string>
 
 #include "runtime/base/check.h"
+#include "runtime/base/counter_random.h"
 #include "runtime/cluster/balance/assignment.h"
 #include "runtime/cluster/placement.h"
 
@@ -169,6 +172,23 @@ void SwarmSimulation::leave(std::size_t machine) {
   if (run_.rebalance_s && is_urgent(swarm_.stages[stage], before, run_.rule)) rebalance();
 }
 
+// Each measured speed is off by an error of its own; normal, by Box and Muller's transform of two uniform numbers.
+BalanceQuestion SwarmSimulation::as_measured(BalanceQuestion swarm) {
+  constexpr std::uint64_t kSeed = 29;
+  constexpr double kLeastShare = 0.1;  // of a speed: none is measured as negative
+  if (run_.speed_error <= 0) return swarm;
+  ++looks_;
+  for (StageLoad& stage : swarm.stages) {
+    for (BalancedReplica& replica : stage.replicas) {
+      const auto bits = philox4x32(philox_counter(looks_, replica.replica.value), philox_key(kSeed));
+      const double radius = std::sqrt(-2 * std::log(1 - uniform01(bits[0], bits[1])));
+      const double normal = radius * std::cos(2 * std::numbers::pi * uniform01(bits[2], bits[3]));
+      replica.speed *= std::max(kLeastShare, 1 + run_.speed_error * normal);
+    }
+  }
+  return swarm;
+}
+
 void SwarmSimulation::rebalance() {
   swarm_.is_one_moving = mover_.has_value();
   for (StageLoad& stage : swarm_.stages) {
@@ -176,7 +196,7 @@ void SwarmSimulation::rebalance() {
       replica.served_s = now_s_ - places_.at(machine_of(replica.replica)).since_s;
     }
   }
-  const auto decision = decide_move(swarm_, run_.rule);
+  const auto decision = decide_move(as_measured(swarm_), run_.rule);
   is_round_open_ = decision.move.has_value() || swarm_.is_one_moving;
   if (!decision.move) return;
   const std::size_t machine = machine_of(decision.move->replica);

@@ -28,6 +28,7 @@ struct SwarmRun {
   NewcomerRule newcomers = NewcomerRule::kCount;
   std::optional<double> rebalance_s;  // none: nobody moves
   RebalanceRule rule;
+  double speed_error = 0;  // relative standard deviation of a measured speed, drawn anew at each look
 };
 
 // Value from one moment on, until the next one.
@@ -80,6 +81,7 @@ class SwarmSimulation {
   void serve(std::size_t machine, std::size_t stage);
   void stop_serving(std::size_t machine);
   void copy_state(std::size_t machine, std::size_t stage, double takes_s);
+  [[nodiscard]] BalanceQuestion as_measured(BalanceQuestion swarm);
   void rebalance();
   [[nodiscard]] std::size_t stage_of_newcomer() const;
   [[nodiscard]] double copying_s(std::size_t machine, std::size_t stage) const;
@@ -95,6 +97,7 @@ class SwarmSimulation {
   bool is_round_open_ = false;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::uint64_t copies_ = 0;
+  std::uint64_t looks_ = 0;
   SwarmOutcome outcome_;
 };
 

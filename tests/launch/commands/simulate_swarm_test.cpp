@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "launch/interface.h"
 #include "tests/runtime/data/scratch.h"
 
@@ -51,7 +53,23 @@ TEST(SimulateSwarmCommand, TakesMachinesAndPolicies) {
   EXPECT_EQ(stages_of(order), 4U);
 }
 
+TEST(SimulateSwarmCommand, TakesControls) {
+  const auto usual = read({});
+  ASSERT_TRUE(usual.ok());
+  EXPECT_GT(usual->order.run.rule.least_gain, 0);
+  EXPECT_TRUE(std::isfinite(usual->order.run.rule.horizon_s));
+  EXPECT_EQ(usual->order.run.speed_error, 0);
+  const auto control =
+      read({"--hysteresis", "off", "--move-cost", "ignored", "--speed-error", "0.1", "--least-gain", "0.05"});
+  ASSERT_TRUE(control.ok()) << control.failure().message;
+  EXPECT_EQ(control->order.run.rule.least_gain, 0);
+  EXPECT_TRUE(std::isinf(control->order.run.rule.horizon_s));
+  EXPECT_EQ(control->order.run.speed_error, 0.1);
+}
+
 TEST(SimulateSwarmCommand, RefusesWhatMakesNoSense) {
+  EXPECT_THAT(refusal({"--hysteresis", "on"}), HasSubstr("expected off"));
+  EXPECT_THAT(refusal({"--move-cost", "0"}), HasSubstr("expected ignored"));
   EXPECT_THAT(refusal({"--rebalance", "none,soon"}), HasSubstr("none or seconds"));
   EXPECT_THAT(refusal({"--rebalance", "0"}), HasSubstr("none or seconds"));
   EXPECT_THAT(refusal({"--nodes", "3", "--stages", "4"}), HasSubstr("more of them than machines"));

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 
 #include "runtime/cluster/balance/assignment.h"
@@ -97,7 +98,9 @@ TEST(Rebalance, AStateThatTakesTooLongIsNotMoved) {
   EXPECT_FALSE(decision.move);
   EXPECT_THAT(decision.reason, HasSubstr("does not pay"));
   RebalanceRule ignorant;  // negative control: a rule for which no cost counts moves for nothing
-  ignorant.horizon_s = 1e12;
+  ignorant.horizon_s = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(decide_move(question, ignorant).move);
+  ignorant.lost_work_s = 1e9;
   EXPECT_TRUE(decide_move(question, ignorant).move);
 }
 

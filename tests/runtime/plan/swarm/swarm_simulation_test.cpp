@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "runtime/plan/swarm/swarm_comparison.h"
@@ -132,6 +133,25 @@ TEST(SwarmSimulation, RebalancingKeepsWhatNoRebalancingLoses) {
   EXPECT_LT(comparison.policies[0].percent_of_optimal, 88);
   EXPECT_GE(comparison.policies[1].percent_of_optimal, 97.6);
   EXPECT_GE(comparison.policies[2].percent_of_optimal, 98.5);
+}
+
+// The controls of launch/experiments/swarm.md, with a tenth of the machines and hours.
+TEST(SwarmSimulation, HysteresisSavesMovesAndCountedCostsSaveThroughput) {
+  SwarmOrder order;
+  order.model.nodes = 200;
+  order.model.hours = 8;
+  order.seeds = 3;
+  order.rebalance_s = {60.0};
+  order.run.speed_error = 0.02;
+  order.run.rule.least_gain = 0.03;
+  const auto usual = compare(order).policies[0];
+  order.run.rule.least_gain = 0;
+  EXPECT_GT(compare(order).policies[0].moves, 1.5 * usual.moves);
+  order.run = {};
+  order.run.state_bits = 4.8e10;
+  const auto careful = compare(order).policies[0];
+  order.run.rule.horizon_s = std::numeric_limits<double>::infinity();
+  EXPECT_LT(compare(order).policies[0].percent_of_optimal, careful.percent_of_optimal - 1);
 }
 
 TEST(SwarmSimulation, AMoveThatCostsTooMuchIsNotMade) {
