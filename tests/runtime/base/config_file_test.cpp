@@ -100,9 +100,10 @@ TEST(ConfigFile, AVariableWhoseSectionIsMisspeltIsRefused) {
 }
 
 TEST(ConfigFile, VariablesThatAreNotForItAreLeftAlone) {
-  for (const char* name : {"SHOAL_DATA", "SHOAL_POISON", "SHOAL_DEVICE_PATIENCE", "SHOAL_BUILD_DIR", "SHOAL_LONG_TESTS",
-                           "SHOAL_SERVICE_HOST", "SHOAL_PORT", "SHOAL_SERVICE_PORT_CONTROL", "SHOAL_PORT_7000_TCP_ADDR",
-                           "SHOAL_SPAWNER_PORT", "SHOAL_SPAWNER_PORT_7000_TCP"})
+  for (const char* name :
+       {"SHOAL_DATA", "SHOAL_POISON", "SHOAL_DEVICE_PATIENCE", "SHOAL_REBALANCE_WITHOUT", "SHOAL_BUILD_DIR",
+        "SHOAL_LONG_TESTS", "SHOAL_SERVICE_HOST", "SHOAL_PORT", "SHOAL_SERVICE_PORT_CONTROL",
+        "SHOAL_PORT_7000_TCP_ADDR", "SHOAL_SPAWNER_PORT", "SHOAL_SPAWNER_PORT_7000_TCP"})
     EXPECT_TRUE(load_config({{}, {{name, "3"}}, {}}).ok()) << name;
   for (const char* name : {"SHOAL_PORT_STEPS", "SHOAL_RUN_PORT"})
     EXPECT_FALSE(load_config({{}, {{name, "3"}}, {}}).ok()) << name << " is no port of a service";

@@ -2,6 +2,7 @@
 #include "runtime/cluster/duties/moves/rebalancing.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "runtime/base/compose.h"
@@ -39,6 +40,8 @@ Answers RebalanceDuty::on(const TrainingBegins& begins, Instant now) {
   is_measured_ = false;
   began_ = now;
   began_at_step_ = begins.version;
+  lost_machines_.begin(seconds(now - Instant{}));
+  maybe_lost_.clear();
   next_ = now + truth_.config.rebalance_every.value_or(Duration{});
   return {};
 }
@@ -59,8 +62,9 @@ Answers RebalanceDuty::on(const MemberLost& lost, Instant now) {
   return {};
 }
 
-Answers RebalanceDuty::on(const ProcessGone& gone, Instant /*now*/) {
+Answers RebalanceDuty::on(const ProcessGone& gone, Instant now) {
   Answers answers;
+  if (gone.role == ProcessRole::kNode) maybe_lost_[gone.name] = now + kReturnGrace;
   speeds_.forget(gone.process);
   if (mover_ && mover_->process == gone.process) give_up("its process is gone", answers);
   return answers;
@@ -78,6 +82,7 @@ Answers RebalanceDuty::on(const TickCame& /*tick*/, Instant now) {
   Answers answers;
   if (!truth_.config.rebalance_every || !truth_.is_training()) return answers;
   note_members(now);
+  note_lost_machines(now);
   note_leavers(now);
   const auto moving = mover_;
   if (mover_) follow_mover(now, answers);
@@ -101,6 +106,14 @@ void RebalanceDuty::note_members(Instant now) {
       served_since_.try_emplace(member.incarnation, since);
     }
   }
+}
+
+void RebalanceDuty::note_lost_machines(Instant now) {
+  std::erase_if(maybe_lost_, [&](const auto& one) {
+    if (now < one.second) return false;
+    if (truth_.roster.processes.has_lost(one.first)) lost_machines_.lost(seconds(now - Instant{}));
+    return true;
+  });
 }
 
 // Looks at once for another in the place of one that leaves: the last of a stage waits for it.
@@ -128,7 +141,9 @@ bool RebalanceDuty::is_urgent_now(const std::vector<StageLoad>& stages, Instant 
 }
 
 // Counts as cost the time that the last move took, and the rest of a step, for which nothing more is planned on the
-// mover; with rounds, what it trained since the last one. What it gains lasts until the end of the run at most.
+// mover; with rounds, what it trained since the last one. What it gains lasts until the end of the run at most. Work
+// that is lost for good has to come back until the next machine goes, as if it were so many times as much. Controls of
+// experiments: without a least gain nobody rests, and with an infinite horizon no cost counts.
 RebalanceRule RebalanceDuty::rule_for(bool is_urgent, Instant now) const {
   const SupervisorConfig& config = truth_.config;
   RebalanceRule rule = config.rebalance;
@@ -139,8 +154,10 @@ RebalanceRule RebalanceDuty::rule_for(bool is_urgent, Instant now) const {
   const std::uint64_t left = config.steps_target - std::min(committed, config.steps_target);
   if (move_took_) rule.warm_up_s = seconds(*move_took_);
   rule.lost_work_s = steps_at_stake * step_s;
-  rule.horizon_s = std::min(rule.horizon_s, static_cast<double>(left) * step_s);
-  rule.rest_s = is_urgent ? 0 : std::max(rule.rest_s, seconds(*config.rebalance_every));
+  if (!std::isinf(rule.horizon_s)) rule.horizon_s = std::min(rule.horizon_s, static_cast<double>(left) * step_s);
+  const double between_s = lost_machines_.between_s(seconds(now - Instant{}));
+  if (between_s < rule.horizon_s) rule.lost_work_s *= rule.horizon_s / between_s;
+  rule.rest_s = is_urgent || rule.least_gain == 0 ? 0 : std::max(rule.rest_s, seconds(*config.rebalance_every));
   return rule;
 }
 

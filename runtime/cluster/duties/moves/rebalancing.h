@@ -6,8 +6,9 @@
 //
 // Looks at every period, and at once when a stage lost capacity for good: after the time in which a process that was
 // started again is back. Whether a move is worth its cost is decide_move()'s decision (balance/rebalance.h), by the
-// speeds that the trails of answers tell. P-28d. Nothing of it outlasts a restart: a worker between two stages is a
-// free one then.
+// speeds that the trails of answers tell. Where machines go and come, what a move costs for good has to come back
+// before the next one goes: else many moves for some percent bring nothing. P-28d. Nothing of it outlasts a restart: a
+// worker between two stages is a free one then.
 #pragma once
 
 #include <map>
@@ -15,6 +16,7 @@
 #include <set>
 #include <string>
 
+#include "runtime/cluster/balance/loss_rate.h"
 #include "runtime/cluster/balance/rebalance.h"
 #include "runtime/cluster/truth/truth.h"
 
@@ -45,6 +47,7 @@ class RebalanceDuty {
   };
 
   void note_members(Instant now);
+  void note_lost_machines(Instant now);
   void note_leavers(Instant now);
   [[nodiscard]] bool is_urgent_now(const std::vector<StageLoad>& stages, Instant now);
   [[nodiscard]] RebalanceRule rule_for(bool is_urgent, Instant now) const;
@@ -64,8 +67,10 @@ class RebalanceDuty {
   Instant next_;                                 // period
   Instant began_;                                // training, and how many steps were done then
   std::uint64_t began_at_step_ = 0;
-  std::optional<Duration> move_took_;  // the last one; none was seen: rebalance.warm_up_s
-  std::string why_not_;                // why nobody moves, as it was said last
+  LossRate lost_machines_;                     // since then
+  std::map<std::string, Instant> maybe_lost_;  // machines that went, by name: lost if they are not back by then
+  std::optional<Duration> move_took_;          // the last one; none was seen: rebalance.warm_up_s
+  std::string why_not_;                        // why nobody moves, as it was said last
 };
 
 }  // namespace shoal

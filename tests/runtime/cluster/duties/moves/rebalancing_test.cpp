@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "runtime/cluster/truth/stage_balance.h"
 #include "tests/runtime/cluster/duty_bench.h"
 
@@ -95,6 +97,38 @@ TEST_F(RebalanceDutyTest, WaitsForAMeasurement) {
   EXPECT_THAT(announced(tick_after(1s)), ElementsAre("moving"));
 }
 
+// A step of twenty seconds is lost by a move, twenty machines went within a minute: the control is that the same gain
+// is worth a move once machines stay.
+TEST_F(RebalanceDutyTest, MovesNobodyWhereLostWorkDoesNotComeBackBeforeTheNextMachineGoes) {
+  now += 20s;
+  record(commit_of(0));
+  const auto lose_guest = [&](const std::string& name) {
+    const ProcessIncarnation guest = join(name);
+    truth.roster.processes.lose(guest);
+    (void)duty.on(ProcessGone{guest, name, ProcessRole::kNode, "lost"}, now);
+  };
+  for (int i = 0; i < 20; ++i) lose_guest("guest" + std::to_string(i));
+  const Answers answers = tick_after(kPeriod);
+  EXPECT_THAT(announced(answers), Not(Contains("moving")));
+  ASSERT_EQ(asked<Note>(answers).size(), 1U);
+  EXPECT_THAT(asked<Note>(answers)[0].text, HasSubstr("does not pay"));
+  now += 5h;
+  for (int step = 1; step < 900; ++step) record(commit_of(static_cast<std::uint64_t>(step)));
+  EXPECT_THAT(announced(tick_after(kPeriod)), Contains("moving"));
+}
+
+TEST_F(RebalanceDutyTest, TakesAMachineThatIsBackForNoLoss) {
+  now += 20s;
+  record(commit_of(0));
+  for (int i = 0; i < 20; ++i) {
+    const ProcessIncarnation guest = join("guest");
+    truth.roster.processes.lose(guest);
+    (void)duty.on(ProcessGone{guest, "guest", ProcessRole::kNode, "lost"}, now);
+  }
+  (void)join("guest");
+  EXPECT_THAT(announced(tick_after(kPeriod)), Contains("moving"));
+}
+
 TEST_F(RebalanceDutyTest, GoesAfterACommitUnlessItIsSaving) {
   (void)tick_after(kPeriod);
   const Incarnation mover = truth.roster.mover->replica;
@@ -184,6 +218,21 @@ TEST_F(RebalanceDutyTest, MovesNobodyWhereTheRestOfTheRunIsTooShort) {
   EXPECT_THAT(announced(answers), IsEmpty());
   ASSERT_EQ(asked<Note>(answers).size(), 1U);
   EXPECT_THAT(asked<Note>(answers)[0].text, HasSubstr("does not pay"));
+}
+
+// The controls of tests/bench/moves_churn.
+TEST_F(RebalanceDutyTest, WithoutCostsMovesAlsoWhereTheRestOfTheRunIsTooShort) {
+  record(commit_of(0));
+  truth.config.steps_target = 2;
+  truth.config.rebalance.horizon_s = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(announced(tick_after(kPeriod)), ElementsAre("moving"));
+}
+
+TEST_F(RebalanceDutyTest, WithoutHysteresisMovesWhoHasJustBegun) {
+  truth.config.rebalance.rest_s = 1000;
+  EXPECT_THAT(announced(tick_after(kPeriod)), IsEmpty());
+  truth.config.rebalance.least_gain = 0;
+  EXPECT_THAT(announced(tick_after(kPeriod)), ElementsAre("moving"));
 }
 
 TEST_F(RebalanceDutyTest, NobodyMovesWithoutThePeriod) {
