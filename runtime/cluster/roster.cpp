@@ -82,10 +82,7 @@ std::vector<Incarnation> Roster::savers(std::uint32_t stages) const {
   for (std::uint32_t stage = 0; stage < stages; ++stage) {
     const auto members = live(StageId{stage});
     if (members.empty()) return {};
-    const auto stays = [this](const ReplicaMember& member) {
-      return !leavers.contains(member.process) && giving_way != member.incarnation && !is_moving(member.incarnation);
-    };
-    const auto staying = std::ranges::find_if(members, stays);
+    const auto staying = std::ranges::find_if(members, [this](const ReplicaMember& member) { return !goes(member); });
     chosen.push_back(staying == members.end() ? members.front().incarnation : staying->incarnation);
   }
   return chosen;
@@ -98,8 +95,7 @@ Incarnation Roster::donor_of(StageId stage, const std::vector<Joiner>& joiners) 
   };
   std::optional<std::pair<std::ptrdiff_t, Incarnation>> best;
   for (const ReplicaMember& member : live(stage)) {
-    const bool leaves = leavers.contains(member.process) || is_moving(member.incarnation);
-    if (leaves && is_served_without(stage, member.process)) continue;
+    if (goes(member) && is_served_without(stage, member.process)) continue;
     const std::pair candidate(feeds(member), member.incarnation);
     if (!best || candidate < *best) best = candidate;
   }
@@ -120,13 +116,16 @@ std::optional<LastOfStage> Roster::last_that_leaves(const std::vector<Joiner>& j
   return std::nullopt;
 }
 
+bool Roster::goes(const ReplicaMember& member) const {
+  const bool is_moving = mover && mover->replica == member.incarnation;
+  return leavers.contains(member.process) || giving_way == member.incarnation || is_moving;
+}
+
 std::vector<Incarnation> Roster::leaving() const {
   std::vector<Incarnation> replicas;
   for (std::uint32_t stage = 0; stage < view.stage_count(); ++stage) {
     for (const ReplicaMember& member : view.replicas_of(StageId{stage})) {
-      const bool goes =
-          leavers.contains(member.process) || giving_way == member.incarnation || is_moving(member.incarnation);
-      if (goes) replicas.push_back(member.incarnation);
+      if (goes(member)) replicas.push_back(member.incarnation);
     }
   }
   return replicas;

@@ -29,8 +29,8 @@ struct SlotPast {
   std::string last_worker;  // by name: who served it
 };
 
-// A replica that is to serve another stage: it leaves its own, then its worker joins the other one. The duty of
-// rebalancing has it.
+// A replica that is to serve another stage: it leaves its own, then its worker joins the other one (P-28d). The duty of
+// rebalancing chooses it and follows it to its new place.
 struct Mover {
   Incarnation replica;  // of the stage that it leaves
   ProcessIncarnation process;
@@ -47,9 +47,11 @@ struct Roster {
   std::set<Incarnation> ended{};     // replicas whose actor ended though their process lives
   std::set<Incarnation> removing{};  // their RemoveReplica was asked for and is not in the view yet
   std::map<std::pair<StageId, ReplicaId>, SlotPast> slots{};
+  // Members go between two steps with their process (leavers), or though it stays: the mover, whose worker is to serve
+  // another stage, and one that gives way, whose worker serves several stages and is not needed in this one any more
+  // (P-28c). goes() asks for all of them.
   std::optional<Mover> mover{};
   RefusedPeers refused{};  // peers that some process does not let in any more
-  // A member that goes between two steps though its process stays: another worker has taken its place.
   std::optional<Incarnation> giving_way{};
 
   // The entry that comes next, appended in this term.
@@ -74,9 +76,9 @@ struct Roster {
   [[nodiscard]] Incarnation donor_of(StageId stage, const std::vector<Joiner>& joiners) const;
   // Somebody who leaves, is the last of a stage, and nobody is on the way to it.
   [[nodiscard]] std::optional<LastOfStage> last_that_leaves(const std::vector<Joiner>& joiners) const;
-  // True for a member that is to leave its stage for another one.
-  [[nodiscard]] bool is_moving(Incarnation replica) const { return mover && mover->replica == replica; }
-  // The members that leave their stage: with their process, for another stage, or because they give way.
+  // True for a member that is to leave its stage: with its process, for another stage, or because it gives way.
+  [[nodiscard]] bool goes(const ReplicaMember& member) const;
+  // Returns all members that do.
   [[nodiscard]] std::vector<Incarnation> leaving() const;
   // The processes that live, and what they serve.
   [[nodiscard]] std::vector<Party> parties() const;

@@ -29,8 +29,7 @@ std::vector<StageLoad> stage_balance(const Truth& truth) {
     stages[i].load = load_of(truth, StageId{i});
     stages[i].keeps = std::max<std::size_t>(1, truth.config.quorum);
     for (const ReplicaMember& member : roster.live(StageId{i})) {
-      const bool stays = !roster.leavers.contains(member.process) && !roster.is_moving(member.incarnation);
-      if (stays) count(StageId{i}, member.incarnation, member.process);
+      if (!roster.goes(member)) count(StageId{i}, member.incarnation, member.process);
     }
   }
   const auto& joiners = truth.joins.joiners();

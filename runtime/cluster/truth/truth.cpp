@@ -91,9 +91,7 @@ bool Truth::can_mover_leave() const {
   if (!roster.mover || !may_join() || !roster.is_served(roster.mover->to)) return false;
   const auto member = view().find(roster.mover->replica);
   if (!member || !roster.is_live(*member) || roster.leavers.contains(member->process)) return false;
-  const auto stays = [&](const ReplicaMember& other) {
-    return !roster.is_moving(other.incarnation) && !roster.leavers.contains(other.process);
-  };
+  const auto stays = [&](const ReplicaMember& other) { return !roster.goes(other); };
   const auto staying = std::ranges::count_if(roster.live(roster.mover->from), stays);
   return staying >= static_cast<std::ptrdiff_t>(std::max<std::uint32_t>(1, config.quorum));
 }

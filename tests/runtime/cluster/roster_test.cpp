@@ -133,6 +133,22 @@ TEST(Roster, AJoinerCopiesTheLiveMemberThatFeedsTheFewest) {
   EXPECT_EQ(scene.roster.donor_of(kFirst, {}), Incarnation{});
 }
 
+TEST(Roster, WhoGoesThoughItsProcessStaysIsAskedForNothingWhileAnotherStays) {
+  for (const bool is_mover : {true, false}) {
+    Scene scene;
+    const ReplicaMember member = scene.roster.view.replicas_of(kFirst).front();
+    EXPECT_FALSE(scene.roster.goes(member));
+    if (is_mover) scene.roster.mover = Mover{member.incarnation, member.process, kFirst, kLast};
+    if (!is_mover) scene.roster.giving_way = member.incarnation;
+    EXPECT_TRUE(scene.roster.goes(member));
+    EXPECT_EQ(scene.roster.leaving(), Replicas{member.incarnation});
+    EXPECT_EQ(scene.roster.donor_of(kFirst, {}), Incarnation{30});
+    EXPECT_EQ(scene.roster.savers(1), Replicas{Incarnation{30}});
+    scene.end(3);
+    EXPECT_EQ(scene.roster.donor_of(kFirst, {}), member.incarnation) << "nobody else is left";
+  }
+}
+
 TEST(Roster, TheLastOfAStageLeavesWhenNobodyIsOnTheWayToIt) {
   Scene scene;
   EXPECT_FALSE(scene.roster.last_that_leaves({}));
