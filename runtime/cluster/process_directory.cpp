@@ -169,10 +169,11 @@ std::vector<const ProcessRecord*> ProcessDirectory::lost_newest() const {
   return lost;
 }
 
-std::vector<std::string> ProcessDirectory::coming_back(std::string_view node) const {
+std::vector<std::string> ProcessDirectory::coming_back(std::string_view name) const {
   std::vector<std::string> names;
   for (const ProcessRecord* record : lost_newest()) {
-    if (record->join.name == node) names.push_back(name_of_process(record->join.name, record->join.device_index));
+    std::string device = name_of_process(record->join.name, record->join.device_index);
+    if (record->join.name == name || device == name) names.push_back(std::move(device));
   }
   return names;
 }

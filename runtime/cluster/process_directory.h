@@ -102,9 +102,9 @@ class ProcessDirectory {
   // Says whether the process's keeper had started it before, as this node, and was to end: it has not heard.
   enum class KeeperEnds : std::uint8_t { kNo, kByDrain, kByEviction };
   [[nodiscard]] KeeperEnds is_keeper_to_end(ProcessIncarnation process) const;
-  // Names the devices of a node whose newest process, as far as they are remembered, was lost: its keeper starts each
-  // again.
-  [[nodiscard]] std::vector<std::string> coming_back(std::string_view node) const;
+  // Names the devices of a node, or the one of that name, whose newest process, as far as they are remembered, was
+  // lost: its keeper starts each again.
+  [[nodiscard]] std::vector<std::string> coming_back(std::string_view name) const;
   // Returns the same of all nodes, as far as they are remembered, with why they were lost.
   [[nodiscard]] std::vector<LostWorker> lost_workers() const;
   [[nodiscard]] std::vector<ProcessIncarnation> alive() const;

@@ -41,6 +41,9 @@ constexpr Duration kLastEndTold = std::chrono::minutes(10);
   return node.empty() ? std::vector{target.address.process} : node;
 }
 
+// Returns the node of a device: of "x:1" it is "x".
+[[nodiscard]] std::string_view node_of(std::string_view device) { return device.substr(0, device.rfind(':')); }
+
 // How a node that was put out comes in again, or never, as the rest of a sentence.
 [[nodiscard]] std::string way_back(const OperatorOrder& order) {
   if (order.revoke) return "";
@@ -98,16 +101,17 @@ Obeyed OperatorDuty::obey(const OperatorOrder& order, Instant now) {
 }
 
 // All are asked before any goes: each of them is missed by those who stay only. A node's name means the devices, too,
-// that are being started again.
+// that are being started again; so does the name of such a device, while another one of its node is there.
 Obeyed OperatorDuty::drain(const OperatorOrder& order) const {
   const ProcessDirectory& directory = truth_.roster.processes;
   const auto target = resolve_leaver(order.name, targets());
-  if (!target) return not_there(order, target.failure().message);
   const auto absent = directory.coming_back(order.name);
-  const auto processes = processes_of(*target, directory);
+  const bool is_device = !absent.empty() && !directory.alive(node_of(order.name)).empty();
+  if (!target && !is_device) return not_there(order, target.failure().message);
+  const auto processes = target ? processes_of(*target, directory) : std::vector<ProcessIncarnation>{};
   std::string fate = fate_when_drained(truth_, processes);
   for (const std::string& name : absent) {
-    fate += compose("; ", name, " was lost, and leaves if it comes back");
+    fate += compose(fate.empty() ? "" : "; ", name, " was lost, and leaves if it comes back");
   }
   Obeyed obeyed = answer_of(OperatorVerdict::kDone, fate);
   for (const ProcessIncarnation process : processes) obeyed.answers.tell(DrainAsked{process, order.reason});

@@ -106,6 +106,17 @@ TEST_F(OperatorDutyTest, DrainsTheDevicesOfANodeThatAreBeingStartedAgain) {
       << "nobody is there who could tell whether it comes back: it is asked again";
 }
 
+TEST_F(OperatorDutyTest, DrainsADeviceThatIsBeingStartedAgainWhileItsNodeIsThere) {
+  const ProcessIncarnation second = join_device("node1", 1);
+  truth.roster.processes.lose(second);
+  const Obeyed device = duty.obey(order_of(OperatorVerb::kDrain, "node1:1"), now);
+  EXPECT_EQ(device.answer.verdict, OperatorVerdict::kDone) << device.answer.text;
+  EXPECT_EQ(device.answer.text, "node1:1 was lost, and leaves if it comes back");
+  ASSERT_EQ(told<DrainExpected>(device.answers).size(), 1U);
+  EXPECT_EQ(told<DrainExpected>(device.answers)[0].name, "node1:1");
+  EXPECT_TRUE(told<DrainAsked>(device.answers).empty()) << "the node's other device stays";
+}
+
 TEST_F(OperatorDutyTest, CountsOnNoDeviceOfADrainedNodeForItsStage) {
   truth.roster.ended.insert(replica(0, 1));
   const ProcessIncarnation second = join_device("node1", 1);
