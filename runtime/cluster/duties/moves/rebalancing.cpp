@@ -14,6 +14,7 @@ namespace shoal {
 namespace {
 
 constexpr double kMsPerSecond = 1000;
+constexpr double kGainWorthAMove = 0.5;  // of what the mover computes, however often machines go
 
 [[nodiscard]] double seconds(Duration time) { return milliseconds(time) / kMsPerSecond; }
 
@@ -142,8 +143,9 @@ bool RebalanceDuty::is_urgent_now(const std::vector<StageLoad>& stages, Instant 
 
 // Counts as cost the time that the last move took, and the rest of a step, for which nothing more is planned on the
 // mover; with rounds, what it trained since the last one. What it gains lasts until the end of the run at most. Work
-// that is lost for good has to come back until the next machine goes, as if it were so many times as much. Controls of
-// experiments: without a least gain nobody rests, and with an infinite horizon no cost counts.
+// that is lost for good has to come back until the next machine goes, as if it were so many times as much; but a stage
+// that gains half a replica does not wait for quieter times. Controls of experiments: without a least gain nobody
+// rests, and with an infinite horizon no cost counts.
 RebalanceRule RebalanceDuty::rule_for(bool is_urgent, Instant now) const {
   const SupervisorConfig& config = truth_.config;
   RebalanceRule rule = config.rebalance;
@@ -156,7 +158,10 @@ RebalanceRule RebalanceDuty::rule_for(bool is_urgent, Instant now) const {
   rule.lost_work_s = steps_at_stake * step_s;
   if (!std::isinf(rule.horizon_s)) rule.horizon_s = std::min(rule.horizon_s, static_cast<double>(left) * step_s);
   const double between_s = lost_machines_.between_s(seconds(now - Instant{}));
-  if (between_s < rule.horizon_s) rule.lost_work_s *= rule.horizon_s / between_s;
+  if (between_s < rule.horizon_s) {
+    const double most_s = std::max(rule.lost_work_s, kGainWorthAMove * rule.horizon_s);
+    rule.lost_work_s = std::min(rule.lost_work_s * rule.horizon_s / between_s, most_s);
+  }
   rule.rest_s = is_urgent || rule.least_gain == 0 ? 0 : std::max(rule.rest_s, seconds(*config.rebalance_every));
   return rule;
 }

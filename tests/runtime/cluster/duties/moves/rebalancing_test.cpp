@@ -108,6 +108,8 @@ TEST_F(RebalanceDutyTest, MovesNobodyWhereLostWorkDoesNotComeBackBeforeTheNextMa
     (void)duty.on(ProcessGone{guest, name, ProcessRole::kNode, "lost"}, now);
   };
   for (int i = 0; i < 20; ++i) lose_guest("guest" + std::to_string(i));
+  for (std::uint32_t slot = 0; slot < 4; ++slot) report(replica(0, slot), 100);
+  report(replica(1, 0), 37);  // a move gains a third of what the mover computes
   const Answers answers = tick_after(kPeriod);
   EXPECT_THAT(announced(answers), Not(Contains("moving")));
   ASSERT_EQ(asked<Note>(answers).size(), 1U);
@@ -117,9 +119,23 @@ TEST_F(RebalanceDutyTest, MovesNobodyWhereLostWorkDoesNotComeBackBeforeTheNextMa
   EXPECT_THAT(announced(tick_after(kPeriod)), Contains("moving"));
 }
 
+TEST_F(RebalanceDutyTest, MovesForAWholeReplicaHoweverOftenMachinesGo) {
+  now += 20s;
+  record(commit_of(0));
+  for (int i = 0; i < 100; ++i) {
+    const std::string name = "guest" + std::to_string(i);
+    const ProcessIncarnation guest = join(name);
+    truth.roster.processes.lose(guest);
+    (void)duty.on(ProcessGone{guest, name, ProcessRole::kNode, "lost"}, now);
+  }
+  EXPECT_THAT(announced(tick_after(kPeriod)), Contains("moving")) << "one replica against four";
+}
+
 TEST_F(RebalanceDutyTest, TakesAMachineThatIsBackForNoLoss) {
   now += 20s;
   record(commit_of(0));
+  for (std::uint32_t slot = 0; slot < 4; ++slot) report(replica(0, slot), 100);
+  report(replica(1, 0), 37);
   for (int i = 0; i < 20; ++i) {
     const ProcessIncarnation guest = join("guest");
     truth.roster.processes.lose(guest);
