@@ -180,6 +180,7 @@ Result<int> run_spawner(const SpawnerOptions& options) {
   }
   keep.stop_at_step = options.stop_at_step;
   keep.wait_timeout_s = options.wait_timeout_s;
+  block_stop_signals();  // its keeper takes them; after that the run has its status
   const auto code = keep_spawner(keep);
   draw_at_end(chosen->directory);
   if (code) say_how_to_go_on("shoal spawner", chosen->directory, *code);
