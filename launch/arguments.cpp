@@ -167,8 +167,7 @@ Result<RunLocator> locator_of(const Options& options) {
     return where;
   }
   if (options.has("--certs")) return missing("--certs goes with --spawner HOST:PORT");
-  const auto named = options.value("--run");
-  const auto directory = named ? Result<std::string>(*named) : newest_run(surroundings_here().folder);
+  const auto directory = named_or_newest_run(options.value("--run"), surroundings_here().folder);
   if (!directory) return directory.failure();
   return RunLocator{*directory, std::nullopt, *directory + "/certs"};
 }
@@ -200,8 +199,7 @@ Result<DoctorOptions> doctor_options(const Options& options) {
 }
 
 Result<LogsOptions> logs_options(const Options& options) {
-  const auto named = options.value("--run");
-  const auto directory = named ? Result<std::string>(*named) : newest_run(surroundings_here().folder);
+  const auto directory = named_or_newest_run(options.value("--run"), surroundings_here().folder);
   if (!directory) return directory.failure();
   return LogsOptions{*directory, *options.positional(0), options.has("--follow")};
 }

@@ -232,4 +232,10 @@ Result<std::string> newest_run(const std::string& folder) {
   return fail(Error::kUsage, compose("there is no run under ", runs, "; name the run's directory"));
 }
 
+Result<std::string> named_or_newest_run(const std::optional<std::string>& named, const std::string& folder) {
+  if (!named) return newest_run(folder);
+  if (auto status = check_is_there(*named); !status) return status.failure();
+  return *named;
+}
+
 }  // namespace shoal

@@ -55,5 +55,8 @@ struct Surroundings {
 
 // The run under folder/runs that was started last; kUsage when there is none.
 [[nodiscard]] Result<std::string> newest_run(const std::string& folder);
+// The same, but for a directory that a person named: kUsage when it is not there.
+[[nodiscard]] Result<std::string> named_or_newest_run(const std::optional<std::string>& named,
+                                                      const std::string& folder);
 
 }  // namespace shoal

@@ -49,7 +49,6 @@ Failure explain_silence(const RunLocator& where, Failure failure) {
   const RunDirectory run{where.run_directory};
   const std::string& path = where.run_directory;
   std::error_code error;
-  if (!std::filesystem::is_directory(path, error)) return fail(failure.error, "there is no directory " + path);
   if (!std::filesystem::exists(run.metrics(), error)) return failure;
   if (is_in_one_process(where)) {
     return fail(failure.error, compose("the run in ", path,

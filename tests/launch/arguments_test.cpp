@@ -35,6 +35,37 @@ TEST(Arguments, ANodeHasACpuAndANameOfItsOwn) {
   EXPECT_EQ(node->grace_s, 30);
 }
 
+// How a command about a run is refused; nothing: it is not.
+template <class Checked>
+std::optional<Failure> refusal_of(Result<Checked> (*check)(const Options&), const char* command,
+                                  std::vector<std::string> words, const std::string& directory) {
+  words.insert(words.end(), {"--run", directory});
+  const auto checked = check(given(command_named(command), words));
+  return checked ? std::nullopt : std::optional(checked.failure());
+}
+
+std::vector<std::optional<Failure>> refusals_in(const std::string& directory) {
+  return {refusal_of(status_options, "status", {}, directory),
+          refusal_of(ps_options, "ps", {}, directory),
+          refusal_of(kill_options, "kill", {"node1"}, directory),
+          refusal_of(drain_options, "drain", {"node1"}, directory),
+          refusal_of(evict_options, "evict", {"node1"}, directory),
+          refusal_of(checkpoint_options, "checkpoint", {}, directory),
+          refusal_of(new_token_options, "token new", {}, directory),
+          refusal_of(list_tokens_options, "token ls", {}, directory),
+          refusal_of(revoke_token_options, "token revoke", {"1a2b3c4d"}, directory),
+          refusal_of(chaos_options, "chaos", {}, directory)};
+}
+
+TEST(Arguments, ARunDirectoryThatIsNotThereIsAMistakeOfWhoTypedIt) {
+  for (const auto& refusal : refusals_in("/nowhere/run")) {
+    ASSERT_TRUE(refusal.has_value());
+    EXPECT_EQ(exit_code(refusal->error), 2);
+    EXPECT_EQ(refusal->message, "/nowhere/run: there is no such directory; name a run directory");
+  }
+  for (const auto& refusal : refusals_in(testing::TempDir())) EXPECT_FALSE(refusal.has_value());
+}
+
 TEST(Arguments, ANodeNeedsAnAddressAndOneAdmission) {
   EXPECT_THAT(node_refusal({"--token", "t"}), HasSubstr("--join"));
   EXPECT_THAT(node_refusal({"--join", "a:1"}), HasSubstr("--token T or --certs DIR"));
@@ -200,12 +231,12 @@ TEST(Arguments, AFailureBecomesItsExitStatusAndABugOne) {
 }
 
 TEST(Arguments, AnEvictionSaysWhetherItIsForGood) {
-  const std::vector<std::string> where = {"--run", "runs/x"};
-  const auto once = evict_options(given(command_named("evict"), {"node2", "--run", "runs/x"}));
+  const std::vector<std::string> where = {"--run", testing::TempDir()};
+  const auto once = evict_options(given(command_named("evict"), {"node2", "--run", testing::TempDir()}));
   ASSERT_TRUE(once.ok()) << once.failure().message;
   EXPECT_EQ(once->order.name, "node2");
   EXPECT_FALSE(once->order.revoke);
-  const auto ever = evict_options(given(command_named("evict"), {"node2", "--revoke", "--run", "runs/x"}));
+  const auto ever = evict_options(given(command_named("evict"), {"node2", "--revoke", "--run", testing::TempDir()}));
   ASSERT_TRUE(ever.ok());
   EXPECT_TRUE(ever->order.revoke);
   EXPECT_FALSE(parse_options(command_named("evict"), where).ok()) << "nobody is named";
@@ -213,7 +244,7 @@ TEST(Arguments, AnEvictionSaysWhetherItIsForGood) {
 
 TEST(Arguments, ACheckpointIsWaitedForTenMinutesUnlessToldOtherwise) {
   const auto with = [](std::vector<std::string> words) {
-    words.insert(words.end(), {"--run", "runs/x"});
+    words.insert(words.end(), {"--run", testing::TempDir()});
     return checkpoint_options(given(command_named("checkpoint"), words));
   };
   ASSERT_TRUE(with({}).ok());
@@ -226,7 +257,7 @@ TEST(Arguments, ACheckpointIsWaitedForTenMinutesUnlessToldOtherwise) {
 
 TEST(Arguments, ATokenIsGoodForADayAndAnyNumberUnlessToldOtherwise) {
   const auto with = [](std::vector<std::string> words) {
-    words.insert(words.end(), {"--run", "runs/x"});
+    words.insert(words.end(), {"--run", testing::TempDir()});
     return new_token_options(given(command_named("token new"), words));
   };
   EXPECT_EQ(with({})->order.lifetime, std::chrono::hours(24));

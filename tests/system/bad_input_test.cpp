@@ -191,7 +191,7 @@ TEST(BadInput, ARunThatIsNotThere) {
   EXPECT_EQ(resume.wait(kSoon), 2);
   expect_said(resume, {"nothing"});
   Program& status = scene.start({"status", "--run", scene.run("nothing").string()});
-  EXPECT_EQ(status.wait(kSoon), 4);
+  EXPECT_EQ(status.wait(kSoon), 2);
   expect_said(status, {"nothing"});
 }
 

@@ -131,7 +131,7 @@ TEST_F(AskedCheckpoint, OfARunThatIsOverOrNotThereIsRefused) {
     EXPECT_EQ(order(words), 4);
     EXPECT_THAT(said, HasSubstr("has finished"));
   }
-  EXPECT_EQ(scene.run_to_end({"checkpoint", "--run", scene.run("nowhere").string()}), 4);
+  EXPECT_EQ(scene.run_to_end({"checkpoint", "--run", scene.run("nowhere").string()}), 2);
   ASSERT_EQ(scene.run_to_end(train(scene, "single", {1, 1, kEndless, {}}, {"--single", "--steps", "4"})), 0);
   Program& one = scene.start({"checkpoint", "--wait", "--run", scene.run("single").string()});
   EXPECT_EQ(one.wait(kRunLimit), 4);
