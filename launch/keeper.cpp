@@ -90,11 +90,22 @@ void Keeper::listen(Instant now) {
   }
 }
 
+// A core that is cut does not say why the process crashed. A disk that is too slow for it must not hold the ward.
+// Behind its core a process still gives back its memory, which takes a while, too.
+bool Keeper::is_left_to_its_core(Kept& kept, Instant now) const {
+  if (!kept.core_since) {
+    if (kept.pid == 0 || !times_.writes_core(kept.pid)) return false;
+    kept.core_since = now;
+    say(kept.ward.name, " has crashed and writes its core; it may take ", seconds_text(times_.core), " for that");
+  }
+  return now - *kept.core_since < times_.core;
+}
+
 // One that is to end has the grace for it, however silent it is.
-void Keeper::kill_the_silent() {
+void Keeper::kill_the_silent(Instant now) {
   for (auto& kept : kept_) {
     const auto silent = kept.watch.silent_too_long();
-    if (!silent || kept.pid == 0 || kept.silence || !goes_on(kept)) continue;
+    if (!silent || kept.pid == 0 || kept.silence || !goes_on(kept) || is_left_to_its_core(kept, now)) continue;
     kept.silence = compose("no sign of life for ", seconds_text(*silent), ", and therefore killed");
     say(kept.ward.name, " shows no sign of life for ", seconds_text(*silent), ", as if it were frozen; killing it");
     signal_child(kept.pid, SIGKILL);
@@ -108,7 +119,7 @@ Result<int> Keeper::run() {
     if (killed_with_) return *killed_with_;
     listen(now_is());
     reap();
-    kill_the_silent();
+    kill_the_silent(now_is());
     if (auto status = ask(); !status) {
       kill_everything();
       return status.failure();
@@ -250,6 +261,7 @@ void Keeper::restart_due(Instant now) {
     kept.restart_at.reset();
     kept.watch = LifeWatch();
     kept.silence.reset();
+    kept.core_since.reset();
     const auto started = start(next_start(kept), kept.life);
     if (started) {
       kept.pid = *started;
@@ -282,11 +294,19 @@ void Keeper::press(Instant now) {
     }
     signal_all(SIGTERM);
   }
-  if (kill_at_ && now >= *kill_at_) {
-    for (const auto& kept : kept_)
-      if (kept.pid > 0) say(kept.ward.name, " did not end within ", seconds_text(times_.grace), "; killing it");
-    signal_all(SIGKILL);
-    kill_at_ = now + std::chrono::hours(1);
+  if (kill_at_ && now >= *kill_at_) kill_the_stubborn(now);
+}
+
+void Keeper::kill_the_stubborn(Instant now) {
+  kill_at_ = now + std::chrono::hours(1);
+  for (auto& kept : kept_) {
+    if (kept.pid == 0) continue;
+    if (is_left_to_its_core(kept, now)) {
+      kill_at_ = now + std::min(times_.core, kIdleInterval);
+      continue;
+    }
+    say(kept.ward.name, " did not end within ", seconds_text(times_.grace), "; killing it");
+    signal_child(kept.pid, SIGKILL);
   }
 }
 

@@ -11,7 +11,8 @@
 //
 // Signals are those of stop_signals.h; SIGHUP is never the second, nor is what comes together with the first. Wards die
 // with the keeper (child_process.h). A ward that shows signs of life (life_line.h) and then none for longer than it
-// allowed is killed, and comes back as after any end: a frozen process does not end by itself.
+// allowed is killed, and comes back as after any end: a frozen process does not end by itself. One that has crashed and
+// still writes its core is left two minutes for it.
 #pragma once
 
 #include <signal.h>
@@ -26,6 +27,7 @@
 #include "launch/life_line.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
+#include "runtime/base/machine/core_dump.h"
 #include "runtime/base/restart_policy.h"
 #include "runtime/base/time/life_watch.h"
 
@@ -59,6 +61,8 @@ struct Ward {
 struct KeeperTimes {
   Duration leave_alone = Duration::zero();    // for followers to end by themselves after the leader
   Duration grace = std::chrono::seconds(30);  // between SIGTERM and SIGKILL
+  Duration core = std::chrono::minutes(2);    // before SIGKILL to one that writes its core
+  bool (*writes_core)(pid_t) = is_dumping_core;
 };
 
 class Keeper {
@@ -93,6 +97,7 @@ class Keeper {
     LifeLine life;                      // the newest start's, as the next two
     LifeWatch watch = {};
     std::optional<std::string> silence = {};  // killed for it
+    std::optional<Instant> core_since = {};   // when it was first seen to write its core
   };
   enum class Phase { kRunning, kStopping, kEnding };
 
@@ -100,7 +105,9 @@ class Keeper {
   void stop_politely(int signal);
   [[nodiscard]] static Result<pid_t> start(const ChildProgram& program, LifeLine& life);
   void listen(Instant now);
-  void kill_the_silent();
+  void kill_the_silent(Instant now);
+  [[nodiscard]] bool is_left_to_its_core(Kept& kept, Instant now) const;
+  void kill_the_stubborn(Instant now);
   void reap();
   [[nodiscard]] bool goes_on(const Kept& kept) const;
   void ended(Kept& kept, const ExitStatus& status);

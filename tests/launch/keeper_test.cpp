@@ -246,6 +246,21 @@ TEST_F(KeeperTest, ASecondSignalKillsEverythingAtOnce) {
   }
 }
 
+// Beyond the grace, and no longer than that takes.
+TEST_F(KeeperTest, WhatWritesItsCoreWhileItIsToEndIsLeftToIt) {
+  for (const Duration limit : {Duration(seconds(100)), Duration(milliseconds(1))}) {
+    for (const char* name : {"ready", "written"}) std::filesystem::remove(path(name));
+    KeeperTimes times{Duration::zero(), milliseconds(50), limit, [](pid_t) { return true; }};
+    Keeper keeper(times);
+    ASSERT_TRUE(keeper.add(ward("leader", WardRole::kLeader, "while ! [ -e ready ]; do :; done; exit 0")).ok());
+    ASSERT_TRUE(
+        keeper.add(ward("crashed", WardRole::kFollower, "trap '' TERM; : > ready; sleep 0.5; : > written; exit 0"))
+            .ok());
+    EXPECT_EQ(*keeper.run(), 0);
+    EXPECT_EQ(exists("written"), limit > seconds(1));
+  }
+}
+
 bool is_heard(int signal) {
   sigset_t blocked;
   ::sigprocmask(SIG_SETMASK, nullptr, &blocked);
@@ -424,18 +439,31 @@ TEST_F(KeeperTest, ANoteDoesNotOutliveAnExcusedCrash) {
   EXPECT_EQ(log("excused"), "");
 }
 
-// Of three that show a sign and then none: one is frozen, one may be silent for longer, one owes no further sign.
+int times_asked = 0;
+
+// Stands for what /proc says of a process with such a name: its core is whole a while before its end.
+bool writes_core(pid_t pid) {
+  const auto words = read_file(compose("/proc/", pid, "/cmdline"));
+  return words && words->find("crashed") != std::string::npos && times_asked++ == 0;
+}
+
+// Of four that show a sign and then none: one is frozen, one may be silent for longer, one owes no further sign, and
+// one writes its core.
 TEST_F(KeeperTest, KillsAndStartsAgainOnlyWhomItsSilenceShowsToBeFrozen) {
   const std::pair<const char*, const char*> scripts[] = {
       {"frozen", "test -e again && exit 0; : > again; show u1; kill -STOP $$"},
-      {"patient", "show u60000; pause"},
-      {"ending", "show u1; show u0; pause"}};
-  Keeper keeper({});
+      {"patient", "show u60000; pause; exit 0"},
+      {"ending", "show u1; show u0; pause; exit 0"},
+      {"crashed", "test -e written && exit 0; show u1; pause; : > written; kill -SEGV $$"}};
+  KeeperTimes times;
+  times.writes_core = writes_core;
+  times_asked = 0;
+  Keeper keeper(times);
   for (const auto& [name, script] : scripts) {
     Ward one = ward(name, WardRole::kEqual, "");
     one.program.arguments = {"/bin/bash", "-c",
                              compose("cd ", folder_, "; echo start; show() { printf %s $1 >&$SHOAL_KEEPER; }; ",
-                                     "pause() { mkfifo ", name, "; read -t 3.5 <> ", name, "; exit 0; }; ", script)};
+                                     "pause() { mkfifo ", name, "; read -t 4.5 <> ", name, "; }; ", script)};
     ASSERT_TRUE(keeper.add(one).ok());
   }
   testing::internal::CaptureStderr();
@@ -444,6 +472,9 @@ TEST_F(KeeperTest, KillsAndStartsAgainOnlyWhomItsSilenceShowsToBeFrozen) {
   EXPECT_EQ(log("frozen"), "start\nstart\n");
   EXPECT_EQ(log("patient"), "start\n");
   EXPECT_EQ(log("ending"), "start\n");
+  EXPECT_EQ(log("crashed"), "start\nstart\n");
+  EXPECT_TRUE(exists("written")) << said;
+  EXPECT_THAT(said, HasSubstr("crashed has crashed and writes its core; it may take 120 s for that"));
   EXPECT_THAT(said, HasSubstr("frozen shows no sign of life for 3"));
   EXPECT_THAT(said, HasSubstr("and therefore killed; it is started again"));
 }
