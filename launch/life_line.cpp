@@ -2,6 +2,8 @@
 #include "launch/life_line.h"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,6 +25,7 @@ namespace shoal {
 namespace {
 
 constexpr Duration kBetweenSigns = std::chrono::milliseconds(500);
+constexpr Duration kKeeperPatience = std::chrono::seconds(10);  // a keeper reads once a second or more often
 constexpr std::size_t kLongestSign = 32;
 
 std::atomic<int> to_keeper = -1;  // -1: nobody keeps this process
@@ -34,7 +37,14 @@ struct Shown {
   Duration allowed = LifeWatch::kAnySilence;
   Instant at{};
   bool is_ending = false;
+  LifeWatch keeper{};
 } shown;
+
+// False while the keeper has not read what was sent to it. A system that cannot say is no reason to doubt.
+bool is_all_read() {
+  int unread = 0;
+  return ::ioctl(to_keeper, SIOCOUTQ, &unread) != 0 || unread == 0;
+}
 
 // With shown.mutex held, so that a later sign is not overtaken by an earlier one.
 void send_sign() {
@@ -126,6 +136,8 @@ void show_life(Duration allowed) {
   if (shown.is_ending || (shown.at != Instant{} && now - shown.at < kBetweenSigns)) return;
   shown.at = now;
   shown.allowed = allowed;
+  // Looked at before each sign: however signs and reads alternate, one finds that everything before it was read.
+  shown.keeper.look(is_all_read() ? std::optional(kKeeperPatience) : std::nullopt, now);
   send_sign();
 }
 
@@ -135,6 +147,11 @@ void show_end() {
   shown.is_ending = true;
   shown.allowed = LifeWatch::kAnySilence;
   send_sign();
+}
+
+std::optional<Duration> keeper_silence() {
+  const std::lock_guard guard(shown.mutex);
+  return shown.keeper.silent_too_long();
 }
 
 }  // namespace shoal

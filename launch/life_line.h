@@ -7,7 +7,8 @@
 //
 // Signs outlive the child: a keeper learns of a process that was killed whether its life was of use, which is what
 // RestartPolicy asks. One that is lost, because the keeper did not read, is made good by the next. A process that stops
-// showing signs is judged by LifeWatch. A process without a keeper writes nothing.
+// showing signs is judged by LifeWatch, and so is a keeper that stops reading them. A process without a keeper writes
+// nothing.
 #pragma once
 
 #include <optional>
@@ -57,5 +58,9 @@ void tell_keeper(LifeReached reached);
 void show_life(Duration allowed);
 // From here on the keeper expects no sign: this process ends within a time of its own.
 void show_end();
+
+// Returns how long the keeper has read none of the signs shown, once that is long for one that lives; nothing while it
+// reads, and without a keeper. Any thread.
+[[nodiscard]] std::optional<Duration> keeper_silence();
 
 }  // namespace shoal

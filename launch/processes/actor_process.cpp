@@ -171,6 +171,7 @@ int ActorProcess::run(const std::function<void(int)>& on_signal) {
     std::array<pollfd, 2> wakers{{{exit_->descriptor(), POLLIN, 0}, {signals.descriptor(), POLLIN, 0}}};
     ::poll(wakers.data(), wakers.size(), static_cast<int>(kTurn.count()));
     give_memory_back(turn);
+    look_at_keeper();
     const timespec no_wait{};
     const int signal = sigtimedwait(&set, nullptr, &no_wait);
     if (signal <= 0) continue;
@@ -200,6 +201,14 @@ void ActorProcess::give_memory_back(std::uint64_t turn) {
   if (!settings_.gives_memory_back && !(had_state && is_time)) return;
   ::malloc_trim(0);
   trimmed_ = {turn, given_back};
+}
+
+void ActorProcess::look_at_keeper() {
+  const auto news = keeper_.look(keeper_silence(), ::getppid());
+  if (!news) return;
+  log_warn(settings_.name, *news);
+  if (keeper_.is_silent()) return board_->note("keeper", "silent");
+  board_->forget("keeper");
 }
 
 // The first actor is the tracer, if there is one: it writes what the others recorded.

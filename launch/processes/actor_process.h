@@ -20,6 +20,7 @@
 #include "actors/owned_actors.h"
 #include "messages/actor_types.h"
 #include "runtime/base/error.h"
+#include "runtime/base/time/keeper_notice.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/tracer.h"
 #include "runtime/transport/control/renewal.h"
@@ -141,6 +142,7 @@ class ActorProcess {
   [[nodiscard]] caf::actor start_caretaker(CaretakerSettings settings);
   void end_actors();
   void give_memory_back(std::uint64_t turn);
+  void look_at_keeper();
   [[noreturn]] void end_at_once(int status);
 
   struct Trimmed {
@@ -150,6 +152,7 @@ class ActorProcess {
 
   ActorProcessSettings settings_;
   Trimmed trimmed_;
+  KeeperNotice keeper_;
   std::set<std::string> refused_;
   std::unique_ptr<caf::actor_system_config> config_;
   std::unique_ptr<caf::actor_system> system_;

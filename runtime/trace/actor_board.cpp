@@ -23,11 +23,18 @@ void ActorBoard::forget(const std::string& name) {
   lines_.erase(name);
 }
 
+void ActorBoard::note(const std::string& name, const std::string& state) {
+  const std::lock_guard guard(mutex_);
+  Line& line = lines_[name];
+  line.noted = state;
+  line.entered = 1;
+}
+
 std::vector<ActorHealth> ActorBoard::list(Instant now) const {
   std::vector<ActorHealth> found;
   const std::lock_guard guard(mutex_);
   for (const auto& [name, line] : lines_) {
-    ActorHealth health{name, line.incarnation, "down", 0, line.entered - 1, {}, 0};
+    ActorHealth health{name, line.incarnation, line.noted.empty() ? "down" : line.noted, 0, line.entered - 1, {}, 0};
     if (const auto pulse = line.pulse.lock()) {
       health.state = "running";
       health.mailbox = pulse->mailbox_.load(std::memory_order_relaxed);

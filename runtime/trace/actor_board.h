@@ -43,7 +43,9 @@ class ActorBoard {
   // Adds a line for an actor; the actor is down once nobody holds its pulse any more.
   [[nodiscard]] std::shared_ptr<ActorPulse> enter(const std::string& name, std::uint64_t incarnation = 0);
   void forget(const std::string& name);
-  // "running" or "down", by name.
+  // Adds a line for something beside the actors, in this state, until it is forgotten.
+  void note(const std::string& name, const std::string& state);
+  // "running" or "down", or as noted; by name.
   [[nodiscard]] std::vector<ActorHealth> list(Instant now) const;
 
  private:
@@ -51,6 +53,7 @@ class ActorBoard {
     std::weak_ptr<ActorPulse> pulse;
     std::uint64_t incarnation = 0;
     std::uint32_t entered = 0;
+    std::string noted{};  // its state; empty: that of the pulse
   };
   mutable std::mutex mutex_;
   std::map<std::string, Line> lines_;

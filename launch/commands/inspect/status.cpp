@@ -13,7 +13,7 @@ namespace {
 
 // `shoal ps` shows all actors.
 bool is_of_the_summary(const std::string& name) {
-  for (const char* kind : {"stage/", "node_agent/", "sync_group/", "storage"}) {
+  for (const char* kind : {"stage/", "node_agent/", "sync_group/", "storage", "keeper/"}) {
     if (name.starts_with(kind)) return true;
   }
   return false;

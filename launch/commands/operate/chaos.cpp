@@ -27,7 +27,7 @@ std::vector<std::string> names_in(const nlohmann::json& actors) {
   for (const auto& actor : actors) {
     const auto state = actor.at("state").get<std::string>();
     const auto node = actor.at("node").get<std::string>();
-    if (state != "down" && state != "lost") names.push_back(actor.at("name").get<std::string>());
+    if (state != "down" && state != "lost" && state != "silent") names.push_back(actor.at("name").get<std::string>());
     if (node != "spawner" && node != "storage") names.push_back(node);
   }
   return names;

@@ -1,4 +1,5 @@
 // Decides when a process that shows no sign of life is to be killed by its keeper: a frozen one ends by nothing else.
+// A process judges its keeper in the same way, and only says so.
 //
 // Signs come with the silence that the process itself allows from there on. Before the first sign nothing is expected
 // of it, and nothing after one that allows any silence: it ends. Silence counts only while the keeper looked

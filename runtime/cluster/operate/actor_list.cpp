@@ -6,9 +6,13 @@
 namespace shoal {
 namespace {
 
-[[nodiscard]] bool has_a_place(const std::string& name) {
+// Returns true for an actor that each start of its process starts anew.
+[[nodiscard]] bool dies_with_its_process(const std::string& name) {
   return name == "router" || name == "node_agent" || name == "tracer";
 }
+
+// Returns true for a name that is told in many processes, and therefore gets theirs.
+[[nodiscard]] bool has_a_place(const std::string& name) { return dies_with_its_process(name) || name == "keeper"; }
 
 }  // namespace
 
@@ -26,7 +30,7 @@ void ActorList::merge(const std::string& node, const std::vector<ActorHealth>& t
     ActorHealth& line = lines_[{node, name}];
     line.name = name;
     line.mailbox = health.mailbox;
-    line.restarts += health.restarts + (has_a_place(own_name) ? lives_before : 0);
+    line.restarts += health.restarts + (dies_with_its_process(own_name) ? lives_before : 0);
     line.last_message = health.last_message.substr(0, kTextMax);
     line.last_message_ms = health.last_message_ms;
     if (!is_known) line.incarnation = health.incarnation;

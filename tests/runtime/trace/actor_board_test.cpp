@@ -37,6 +37,15 @@ TEST(ActorBoard, WhoEndedIsDownAndWhoComesAgainWasRestarted) {
   EXPECT_TRUE(board.list(kNow).empty());
 }
 
+TEST(ActorBoard, ShowsWhatIsNotedBesideTheActorsUntilItIsForgotten) {
+  ActorBoard board;
+  board.note("keeper", "silent");
+  board.note("keeper", "silent");
+  EXPECT_EQ(board.list(kNow), (std::vector<ActorHealth>{{"keeper", 0, "silent", 0, 0, "", 0}}));
+  board.forget("keeper");
+  EXPECT_TRUE(board.list(kNow).empty());
+}
+
 TEST(ActorBoard, WithoutABoardThePulseIsNobodys) {
   const auto pulse = enter(nullptr, "stage/0/0", 1);
   ASSERT_TRUE(pulse);

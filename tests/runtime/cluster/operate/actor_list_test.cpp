@@ -20,6 +20,13 @@ TEST(ActorList, WhatIsKnownAndWhatIsToldBecomeOneLine) {
   EXPECT_EQ(lines[1].health, (ActorHealth{"stage/1/0", 17, "serving", 2, 4, "Forward", 30}));
 }
 
+// A keeper that is frozen is told of by its process, which may have been started often.
+TEST(ActorList, AKeeperHasTheNameOfItsProcessAndNoRestartsOfIt) {
+  ActorList list;
+  list.merge("node1", {{"keeper", 0, "silent", 0, 0, "", 0}}, 2);
+  EXPECT_EQ(list.sorted().at(0).health, (ActorHealth{"keeper/node1", 0, "silent", 0, 0, "", 0}));
+}
+
 TEST(ActorList, WhatIsDownIsShownAsDown) {
   ActorList list;
   list.add("node1", {"stage/1/0", 17, "serving", 0, 0, {}, 0});
