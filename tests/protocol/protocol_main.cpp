@@ -58,6 +58,7 @@ int run(const std::vector<std::string>& arguments) {
   if (line == "--rules") {
     list_rules(all_rules());
     list_rules(sum::all_rules());
+    list_rules(communicator::all_rules());
     list_rules(journal::all_rules());
     list_rules(rounds::all_rules());
     return 0;

@@ -57,6 +57,8 @@ TEST(Searches, EveryRuleHasOneThatRemovesIt) {
   for (const Removal& removal : long_removals()) removed.insert(removal.rule);
   for (const Rule& rule : all_rules()) EXPECT_TRUE(removed.contains(rule.name)) << rule.name;
   for (const sum::Rule& rule : sum::all_rules()) EXPECT_TRUE(removed.contains(rule.name)) << rule.name;
+  for (const communicator::Rule& rule : communicator::all_rules())
+    EXPECT_TRUE(removed.contains(rule.name)) << rule.name;
   for (const journal::Rule& rule : journal::all_rules()) EXPECT_TRUE(removed.contains(rule.name)) << rule.name;
   for (const rounds::Rule& rule : rounds::all_rules()) EXPECT_TRUE(removed.contains(rule.name)) << rule.name;
 }
@@ -75,6 +77,10 @@ TEST(Searches, AreReadWordByWord) {
   for (const char* wrong : {"sum members 5", "sum steps 1", "sum without fence"}) {
     EXPECT_FALSE(parse_sum_search(wrong)) << wrong;
   }
+  EXPECT_EQ(parse_communicator_search("communicator members 3 fail 1").value().scope.members, 3);
+  for (const char* wrong : {"communicator members 4", "communicator loss 1", "communicator without fence"}) {
+    EXPECT_FALSE(parse_communicator_search(wrong)) << wrong;
+  }
   EXPECT_EQ(parse_journal_search("journal replicas 2 truncate 1").value().scope.replicas, 2);
   for (const char* wrong : {"journal replicas 3", "journal loss 1", "journal without fence"}) {
     EXPECT_FALSE(parse_journal_search(wrong)) << wrong;
@@ -87,6 +93,7 @@ TEST(Searches, AreReadWordByWord) {
 
 TEST(Searches, OfTheLongTablesAreSearches) {
   const auto is_search = [](std::string_view line) {
+    if (line.starts_with("communicator")) return parse_communicator_search(line).has_value();
     if (line.starts_with("journal")) return parse_journal_search(line).has_value();
     if (line.starts_with("rounds")) return parse_rounds_search(line).has_value();
     return line.starts_with("sum") ? parse_sum_search(line).has_value() : parse_step_search(line).has_value();

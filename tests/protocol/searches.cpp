@@ -11,7 +11,8 @@
 namespace shoal::protocol {
 namespace {
 
-constexpr std::string_view kSumWord = "sum", kJournalWord = "journal", kRoundsWord = "rounds";
+constexpr std::string_view kSumWord = "sum", kCommunicatorWord = "communicator", kJournalWord = "journal",
+                           kRoundsWord = "rounds";
 
 std::vector<std::string> words_of(std::string_view line) {
   std::istringstream words{std::string(line)};
@@ -83,6 +84,22 @@ bool set_number(SumSearch& search, const std::string& word, long number) {
   return set_budget(search.scope.budget, kNames, word, number) || set_limit(search.settings, word, number);
 }
 
+bool set_number(CommunicatorSearch& search, const std::string& word, long number) {
+  static constexpr std::array<std::string_view, communicator::kFaults> kNames = {"crash", "join", "abort",
+                                                                                 "group", "fail", "break"};
+  const int value = static_cast<int>(number);
+  if (word == "members" && value < communicator::kMembersMax) {
+    search.scope.members = value;
+  } else if (word == "sums" && value <= communicator::kSumsMax) {
+    search.scope.sums = value;
+  } else if (word == "orders" && value <= communicator::kOrdersMax) {
+    search.scope.orders = value;
+  } else {
+    return set_budget(search.scope.budget, kNames, word, number) || set_limit(search.settings, word, number);
+  }
+  return true;
+}
+
 bool set_number(JournalSearch& search, const std::string& word, long number) {
   static constexpr std::array<std::string_view, journal::kFaults> kNames = {"crash", "spawner", "truncate", "snapshot",
                                                                             "leave"};
@@ -128,6 +145,11 @@ bool set_flag(StepSearch& search, const std::string& word) {
 }
 
 bool set_flag(SumSearch&, const std::string& word) { return word == kSumWord; }
+
+bool set_flag(CommunicatorSearch& search, const std::string& word) {
+  if (word == "safety") search.settings.limits.checks_liveness = false;
+  return word == kCommunicatorWord || word == "safety";
+}
 
 bool set_flag(JournalSearch& search, const std::string& word) {
   if (word == "safety") search.settings.limits.checks_liveness = false;
@@ -178,6 +200,10 @@ std::optional<StepSearch> parse_step_search(std::string_view line) { return pars
 
 std::optional<SumSearch> parse_sum_search(std::string_view line) { return parse<SumSearch>(line, sum::all_rules()); }
 
+std::optional<CommunicatorSearch> parse_communicator_search(std::string_view line) {
+  return parse<CommunicatorSearch>(line, communicator::all_rules());
+}
+
 std::optional<JournalSearch> parse_journal_search(std::string_view line) {
   return parse<JournalSearch>(line, journal::all_rules());
 }
@@ -189,17 +215,24 @@ std::optional<RoundsSearch> parse_rounds_search(std::string_view line) {
 std::optional<Finding> run_search(std::string_view line, std::size_t calm_states) {
   if (line.starts_with(kRoundsWord)) return explore<rounds::RoundsModel>(parse_rounds_search(line), calm_states);
   if (line.starts_with(kJournalWord)) return explore<journal::JournalModel>(parse_journal_search(line), calm_states);
+  if (line.starts_with(kCommunicatorWord)) {
+    return explore<communicator::CommunicatorModel>(parse_communicator_search(line), calm_states);
+  }
   if (line.starts_with(kSumWord)) return explore<sum::SumModel>(parse_sum_search(line), calm_states);
   return explore<StepModel>(parse_step_search(line), calm_states);
 }
 
 std::string search_usage() {
-  return "usage: protocol_search [sum | journal | rounds] [WORD NUMBER]... [without RULE]... [lazy] [safety],\n"
+  return "usage: protocol_search [sum | communicator | journal | rounds] [WORD NUMBER]... [without RULE]... [lazy] "
+         "[safety],\n"
          "       or --rules, or --long\n"
          "step:   microbatches 1|2, steps 1|2, a 1|2|3, b 1|2|3, c 0|1|2|3 (replicas of a stage), epochs N (of a "
          "group)\n"
          "faults: crash, suspect, retry, loader, group, zombie, spawner, join, abort, early, quarantine, leave\n"
          "sum:    members 2|3|4, buckets 1|2; faults: loss, break, repeat, crash, join, abort\n"
+         "communicator: members 2|3, sums 1|2|3, orders N (of the group, while faults come); faults: crash, join, "
+         "abort,\n"
+         "        group, fail (of one call), break (of the library)\n"
          "journal: replicas 1|2 (of the first of two stages), steps 1|2, counters N (orders of a group);\n"
          "        faults: crash, spawner, truncate (its newest entry is gone), snapshot, leave\n"
          "rounds: stages 1|2, replicas 1|2|3 (of each stage), steps 1|2|3, delay 0|1 (steps to a round's place),\n"
@@ -242,6 +275,12 @@ const std::vector<FullSearch>& short_searches() {
       {"sum loss 2 repeat 1 abort 1", 29309},
       {"sum members 2 loss 1 join 1", 549},
       {"sum members 4 buckets 1 loss 2 repeat 2", 5076},
+      {"communicator crash 1 join 1", 8963},
+      {"communicator break 1", 304},
+      {"communicator members 3 crash 1 fail 1", 17082},
+      {"communicator members 3 crash 1 fail 1 break 1", 64253},
+      {"communicator crash 1 fail 1 group 1 abort 1", 40486},
+      {"communicator sums 3 orders 5 abort 1 group 2", 44778},
       {"journal steps 2 crash 1", 12575},
       {"journal crash 1 spawner 1", 50063},
       {"journal replicas 2 crash 1", 14541},
@@ -284,6 +323,7 @@ const std::vector<FullSearch>& long_searches() {
       {"sum loss 1 repeat 1 crash 1 join 1", 3024091},
       {"sum loss 1 crash 2 join 1", 1441638},
       {"sum loss 1 break 1 repeat 2 crash 1", 621090},
+      {"communicator members 3 sums 3 orders 5 crash 2 join 1", 1014936},
       {"journal steps 2 crash 2", 521858},
       {"crash 1 leave 1", 2027281},
       {"journal steps 2 crash 1 leave 1", 303391},
@@ -298,70 +338,84 @@ const std::vector<FullSearch>& long_searches() {
   return kSearches;
 }
 
+namespace {
+
+constexpr auto kShortRemovals = std::to_array<Removal>({
+    {"freeze", "steps 1 retry 1 safety", "S-1"},
+    {"version_check", "", "S-1"},
+    {"reply_ledger", "", "S-1"},
+    {"epoch_order", "", "L-1"},
+    {"vote_inst", "group 1", "L-1"},
+    {"vote_view", "crash 1", "S-4"},
+    {"log_order_replica", "crash 1", "L-1"},
+    {"log_order_group", "crash 1", "L-1"},
+    {"missing", "crash 1", "L-1"},
+    {"frozen_next", "steps 1 crash 1", "L-1"},
+    {"keep_answers", "steps 1 crash 1", "L-1"},
+    {"keep_inputs", "crash 1", "L-1"},
+    {"group_from_log", "group 1", "L-1"},
+    {"inst_durable", "a 1 b 1 spawner 1", "L-1"},
+    {"vote_after_reduced", "", "L-1"},
+    {"journal_first", "a 1 b 1 spawner 1", "L-1"},
+    {"zero_clears_ledger", "retry 1", "L-1"},
+    {"no_abort_after_vote", "abort 1", "L-1"},
+    {"open_on_void", "steps 1 early 1 crash 1", "L-1"},
+    {"open_on_gap", "crash 1", "L-1"},
+    {"add_voids", "join 1", "L-1"},
+    {"manifest_check", "retry 1", "S-1"},
+    {"zero_on_twice", "retry 1", "S-1"},
+    {"joiner_mute", "a 1 b 1 join 1 crash 1", "L-1"},
+    {"survey_opens", "steps 1 epochs 2 a 1 b 2 loader 1", "L-1"},
+    {"survey_is_order", "steps 1 epochs 2 a 1 b 2 spawner 1", "L-1"},
+    {"loader_goes_on", "a 1 b 1 loader 1", "L-1"},
+    {"quarantine_voids", "microbatches 2 steps 1 epochs 4 a 1 b 1 quarantine 1", "S-1"},
+    {"quarantine_unknown", "microbatches 2 steps 1 epochs 4 a 1 b 1 quarantine 1", "S-1"},
+    {"order_match", "sum crash 1", "P-15"},
+    {"again_asks", "sum loss 1 repeat 1", "L-1"},
+    {"lacks_is_asked", "sum loss 1", "L-1"},
+    {"whole_for_partial", "sum loss 1 repeat 2 without mark_behind", "L-1"},
+    {"held_by_all", "communicator join 1", "S-1"},
+    {"of_no_others", "communicator members 3 crash 1", "L-1"},
+    {"gives_up", "communicator group 2 safety", "P-15"},
+    {"says_so", "communicator fail 1", "L-1"},
+    {"ring_after", "communicator break 1", "L-1"},
+    {"one_makes", "communicator", "L-1"},
+    {"id_again", "communicator", "L-1"},
+    {"id_of_order", "communicator abort 1", "P-15"},
+    {"vote_fence", "journal crash 1", "S-4"},
+    {"new_branch", "journal crash 1", "L-1"},
+    {"compares_terms", "journal spawner 1 truncate 1 without ahead_ends", "L-1"},
+    {"left_behind_ends", "journal steps 2 spawner 1 snapshot 1", "L-1"},
+    {"leaves_at_commit", "leave 1", "P-28a"},
+    {"leaves_saved", "journal steps 2 leave 1", "P-28a"},
+    {"last_zero", "retry 1", "P-16b"},
+    {"last_emptied", "steps 1 epochs 5 retry 1 abort 1", "P-16b"},
+    {"round_place", "rounds steps 3 delay 1", "P-32"},
+    {"round_once", "rounds", "S-2"},
+    {"round_position", "rounds crash 1", "S-4"},
+    {"round_vote_inst", "rounds group 1", "P-24"},
+    {"round_part_epoch", "rounds abort 1", "P-15"},
+    {"round_vote_reduced", "rounds", "P-24"},
+    {"contribution_stays", "rounds abort 1", "L-1"},
+    {"boundary_first", "rounds", "S-3"},
+    {"joined_contributes", "rounds steps 3 delay 1 join 1", "L-1"},
+    {"joined_weighs_nothing", "rounds steps 3 delay 1 join 1", "P-33"},
+    {"quorum_of_tokens", "rounds steps 3 delay 1 quorum 1 join 1", "P-31a"},
+    {"missed_waits", "rounds quorum 1", "S-3"},
+    {"missed_asks_next", "rounds replicas 3 quorum 2 crash 1", "L-1"},
+    {"missed_ends", "rounds quorum 1 crash 1", "L-1"},
+    {"missed_tokens_lost", "rounds quorum 1", "P-33"},
+    {"mean_is_kept", "rounds quorum 1", "L-1"},
+    {"rounds_from_journal", "rounds spawner 1", "L-1"},
+    {"last_closes", "rounds delay 1", "L-1"},
+    {"copy_at_version", "rounds join 1", "S-3"},
+    {"leaver_first", "rounds quorum 1 leave 1", "P-28a"},
+});
+
+}  // namespace
+
 const std::vector<Removal>& short_removals() {
-  static const std::vector<Removal> kRemovals = {
-      {"freeze", "steps 1 retry 1 safety", "S-1"},
-      {"version_check", "", "S-1"},
-      {"reply_ledger", "", "S-1"},
-      {"epoch_order", "", "L-1"},
-      {"vote_inst", "group 1", "L-1"},
-      {"vote_view", "crash 1", "S-4"},
-      {"log_order_replica", "crash 1", "L-1"},
-      {"log_order_group", "crash 1", "L-1"},
-      {"missing", "crash 1", "L-1"},
-      {"frozen_next", "steps 1 crash 1", "L-1"},
-      {"keep_answers", "steps 1 crash 1", "L-1"},
-      {"keep_inputs", "crash 1", "L-1"},
-      {"group_from_log", "group 1", "L-1"},
-      {"inst_durable", "a 1 b 1 spawner 1", "L-1"},
-      {"vote_after_reduced", "", "L-1"},
-      {"journal_first", "a 1 b 1 spawner 1", "L-1"},
-      {"zero_clears_ledger", "retry 1", "L-1"},
-      {"no_abort_after_vote", "abort 1", "L-1"},
-      {"open_on_void", "steps 1 early 1 crash 1", "L-1"},
-      {"open_on_gap", "crash 1", "L-1"},
-      {"add_voids", "join 1", "L-1"},
-      {"manifest_check", "retry 1", "S-1"},
-      {"zero_on_twice", "retry 1", "S-1"},
-      {"joiner_mute", "a 1 b 1 join 1 crash 1", "L-1"},
-      {"survey_opens", "steps 1 epochs 2 a 1 b 2 loader 1", "L-1"},
-      {"survey_is_order", "steps 1 epochs 2 a 1 b 2 spawner 1", "L-1"},
-      {"loader_goes_on", "a 1 b 1 loader 1", "L-1"},
-      {"quarantine_voids", "microbatches 2 steps 1 epochs 4 a 1 b 1 quarantine 1", "S-1"},
-      {"quarantine_unknown", "microbatches 2 steps 1 epochs 4 a 1 b 1 quarantine 1", "S-1"},
-      {"order_match", "sum crash 1", "P-15"},
-      {"again_asks", "sum loss 1 repeat 1", "L-1"},
-      {"lacks_is_asked", "sum loss 1", "L-1"},
-      {"whole_for_partial", "sum loss 1 repeat 2 without mark_behind", "L-1"},
-      {"vote_fence", "journal crash 1", "S-4"},
-      {"new_branch", "journal crash 1", "L-1"},
-      {"compares_terms", "journal spawner 1 truncate 1 without ahead_ends", "L-1"},
-      {"left_behind_ends", "journal steps 2 spawner 1 snapshot 1", "L-1"},
-      {"leaves_at_commit", "leave 1", "P-28a"},
-      {"leaves_saved", "journal steps 2 leave 1", "P-28a"},
-      {"last_zero", "retry 1", "P-16b"},
-      {"last_emptied", "steps 1 epochs 5 retry 1 abort 1", "P-16b"},
-      {"round_place", "rounds steps 3 delay 1", "P-32"},
-      {"round_once", "rounds", "S-2"},
-      {"round_position", "rounds crash 1", "S-4"},
-      {"round_vote_inst", "rounds group 1", "P-24"},
-      {"round_part_epoch", "rounds abort 1", "P-15"},
-      {"round_vote_reduced", "rounds", "P-24"},
-      {"contribution_stays", "rounds abort 1", "L-1"},
-      {"boundary_first", "rounds", "S-3"},
-      {"joined_contributes", "rounds steps 3 delay 1 join 1", "L-1"},
-      {"joined_weighs_nothing", "rounds steps 3 delay 1 join 1", "P-33"},
-      {"quorum_of_tokens", "rounds steps 3 delay 1 quorum 1 join 1", "P-31a"},
-      {"missed_waits", "rounds quorum 1", "S-3"},
-      {"missed_asks_next", "rounds replicas 3 quorum 2 crash 1", "L-1"},
-      {"missed_ends", "rounds quorum 1 crash 1", "L-1"},
-      {"missed_tokens_lost", "rounds quorum 1", "P-33"},
-      {"mean_is_kept", "rounds quorum 1", "L-1"},
-      {"rounds_from_journal", "rounds spawner 1", "L-1"},
-      {"last_closes", "rounds delay 1", "L-1"},
-      {"copy_at_version", "rounds join 1", "S-3"},
-      {"leaver_first", "rounds quorum 1 leave 1", "P-28a"},
-  };
+  static const std::vector<Removal> kRemovals(kShortRemovals.begin(), kShortRemovals.end());
   return kRemovals;
 }
 

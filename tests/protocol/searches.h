@@ -1,8 +1,9 @@
 // The searches that are made of the models, as lines of words: what continuous integration runs, what is run by hand.
 //
 // One line is one search: `steps 2 crash 1` with every rule, `steps 2 crash 1 without vote_view` without one, `sum loss
-// 2` of the inside of a sum, `journal crash 1` of the life of the journal, `rounds quorum 1` of rounds. What a search
-// of a missing rule must find is said with it: a search that finds nothing would prove nothing.
+// 2` of the inside of a sum, `communicator crash 1` of sums by a library, `journal crash 1` of the life of the journal,
+// `rounds quorum 1` of rounds. What a search of a missing rule must find is said with it: a search that finds nothing
+// would prove nothing.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/protocol/communicator/communicator_model.h"
 #include "tests/protocol/explore/search.h"
 #include "tests/protocol/journal/journal_model.h"
 #include "tests/protocol/rounds/rounds_model.h"
@@ -34,6 +36,11 @@ struct SumSearch {
   sum::Rules rules;
   SearchSettings settings;
 };
+struct CommunicatorSearch {
+  communicator::Scope scope;
+  communicator::Rules rules;
+  SearchSettings settings;
+};
 struct JournalSearch {
   journal::Scope scope;
   journal::Rules rules;
@@ -49,6 +56,7 @@ struct RoundsSearch {
 // Words and numbers in turn; none if they are no search.
 [[nodiscard]] std::optional<StepSearch> parse_step_search(std::string_view line);
 [[nodiscard]] std::optional<SumSearch> parse_sum_search(std::string_view line);
+[[nodiscard]] std::optional<CommunicatorSearch> parse_communicator_search(std::string_view line);
 [[nodiscard]] std::optional<JournalSearch> parse_journal_search(std::string_view line);
 [[nodiscard]] std::optional<RoundsSearch> parse_rounds_search(std::string_view line);
 [[nodiscard]] std::string search_usage();
