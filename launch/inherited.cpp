@@ -7,6 +7,9 @@
 #include <csignal>
 #include <initializer_list>
 
+#include "launch/life_line.h"
+#include "launch/open_files.h"
+
 namespace shoal {
 
 void occupy_standard_streams() {
@@ -20,6 +23,13 @@ void occupy_standard_streams() {
 void settle_inherited_signals() {
   std::signal(SIGCHLD, SIG_DFL);
   std::signal(SIGXFSZ, SIG_IGN);
+}
+
+void begin_program() {
+  occupy_standard_streams();
+  settle_inherited_signals();
+  take_life_line();
+  raise_open_file_limit();
 }
 
 }  // namespace shoal

@@ -18,8 +18,6 @@
 #include "launch/completion.h"
 #include "launch/inherited.h"
 #include "launch/interface.h"
-#include "launch/life_line.h"
-#include "launch/open_files.h"
 #include "launch/say.h"
 #include "launch/subcommands.h"
 #include "runtime/base/arithmetic/nearest.h"
@@ -167,10 +165,7 @@ void hide_tokens(std::span<char* const> words) {
 }  // namespace shoal
 
 int main(int argc, char** argv) {
-  shoal::occupy_standard_streams();
-  shoal::settle_inherited_signals();
-  shoal::take_life_line();
-  shoal::raise_open_file_limit();
+  shoal::begin_program();
   std::vector<std::string> words(argv + 1, argv + argc);
   shoal::hide_tokens({argv + 1, argv + argc});
   return shoal::run(std::move(words));

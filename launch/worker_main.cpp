@@ -4,8 +4,6 @@
 #include "launch/commands/run/device_memory.h"
 #include "launch/inherited.h"
 #include "launch/interface.h"
-#include "launch/life_line.h"
-#include "launch/open_files.h"
 #include "launch/say.h"
 #include "launch/subcommands.h"
 #include "runtime/base/machine/bf16_units.h"
@@ -84,9 +82,6 @@ int run(std::vector<std::string> words) {
 }  // namespace shoal
 
 int main(int argc, char** argv) {
-  shoal::occupy_standard_streams();
-  shoal::settle_inherited_signals();
-  shoal::take_life_line();
-  shoal::raise_open_file_limit();
+  shoal::begin_program();
   return shoal::run({argv + 1, argv + argc});
 }
