@@ -9,6 +9,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/config_keys.h"
 #include "runtime/base/file.h"
+#include "runtime/base/text/json_fields.h"
 #include "runtime/base/text/quantity_words.h"
 #include "runtime/base/text/shell_word.h"
 #include "runtime/journal/divergence.h"
@@ -52,11 +53,11 @@ std::optional<std::uint64_t> useless_from(const std::string& metrics) {
   (void)read_lines_back(*file, [&from](std::string_view line) {
     if (!line.starts_with(kStepLineBegin)) return false;
     const auto json = nlohmann::json::parse(line, nullptr, false);
-    const bool is_skipped = json.is_object() && json.contains("skipped") && json["skipped"].is_string();
-    if (!is_skipped || !json.contains("step") || !json["step"].is_number_unsigned()) return true;
-    const auto loss = json.value("loss", nlohmann::json());
-    if (!from && loss.is_number() && !is_of_no_use(loss.get<double>())) return true;
-    from = json["step"].get<std::uint64_t>();
+    const auto step = count_field(json, "step");
+    if (!step || !text_field(json, "skipped")) return true;
+    const auto loss = number_field(json, "loss");
+    if (!from && loss && !is_of_no_use(*loss)) return true;
+    from = *step;
     return false;
   });
   return from;

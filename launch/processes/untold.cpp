@@ -10,6 +10,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
+#include "runtime/base/text/json_fields.h"
 #include "runtime/trace/metrics/line_facts.h"
 #include "runtime/trace/metrics/metrics_file.h"
 #include "runtime/trace/metrics/run_summary.h"
@@ -36,13 +37,13 @@ Status append_to(const RunDirectory& run, const std::string& line) {
 // Returns the line of the summary that goes before this one; nothing: it ends no run.
 std::optional<std::string> summary_before(const RunDirectory& run, const std::string& line) {
   const auto json = nlohmann::json::parse(line, nullptr, false);
-  const bool is_failure = json.is_object() && json.contains("event") && json["event"] == kFailed;
-  if (!is_failure || !json.contains("step") || !json["step"].is_number_unsigned()) return std::nullopt;
+  const auto step = count_field(json, "step");
+  if (!step || text_field(json, "event") != kFailed) return std::nullopt;
   const auto facts = facts_of(line);
   const auto* event = std::get_if<EventFacts>(&facts);
   if (event == nullptr || !event->at) return std::nullopt;
   SummaryReader lines(run.metrics());
-  return with_time(to_json_line(lines.read_all().of(json["step"].get<std::uint64_t>(), *event->at)), *event->at);
+  return with_time(to_json_line(lines.read_all().of(*step, *event->at)), *event->at);
 }
 
 bool is_untold(const RunDirectory& run, const StartPoint& start) {

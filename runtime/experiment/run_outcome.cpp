@@ -6,18 +6,16 @@
 #include <set>
 #include <string>
 
+#include "runtime/base/text/json_fields.h"
+
 namespace shoal {
 namespace {
 
 using Json = nlohmann::json;
 
-double number_of(const Json& json, const char* key) {
-  return json.contains(key) && json[key].is_number() ? json[key].get<double>() : 0;
-}
+double number_of(const Json& json, const char* key) { return number_field(json, key).value_or(0); }
 
-std::uint64_t count_of(const Json& json, const char* key) {
-  return json.contains(key) && json[key].is_number_unsigned() ? json[key].get<std::uint64_t>() : 0;
-}
+std::uint64_t count_of(const Json& json, const char* key) { return count_field(json, key).value_or(0); }
 
 void take_evaluation(const Json& json, RunOutcome& out) {
   if (!json["val_loss"].is_number() || !json.contains("step")) return;
@@ -43,13 +41,13 @@ using Subjects = std::set<std::string>;  // subjects of events: a resumed run re
 void take_line(std::string_view line, RunOutcome& out, Subjects& rounds) {
   const Json json = Json::parse(line, nullptr, false);
   if (!json.is_object()) return;
-  const std::string event = json.contains("event") && json["event"].is_string() ? json["event"].get<std::string>() : "";
+  const std::string event = text_field(json, "event").value_or("");
   out.finished_step.reset();
   if (event == "finished") take_end(json, out);
   if (json.contains("val_loss")) take_evaluation(json, out);
   if (json.contains("tokens_total")) out.tokens = count_of(json, "tokens_total");
-  if (event != "round" || !json.contains("subject") || !json["subject"].is_string()) return;
-  if (const auto subject = json["subject"].get<std::string>(); subject.starts_with("stage 0 ")) rounds.insert(subject);
+  const std::string subject = text_field(json, "subject").value_or("");
+  if (event == "round" && subject.starts_with("stage 0 ")) rounds.insert(subject);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
+#include "runtime/base/text/json_fields.h"
 #include "runtime/storage/checkpoint_reader.h"
 
 namespace shoal {
@@ -24,12 +25,9 @@ void add_final_lines(const std::string& text, Weights& found) {
   for (std::string line; std::getline(lines, line);) {
     if (line.find("\"weights_sha256\"") == std::string::npos) continue;
     const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (!json.is_object()) continue;
-    const auto steps = json.find("steps");
-    const auto weights = json.find("weights_sha256");
-    const bool is_whole = steps != json.end() && steps->is_number_unsigned() && weights != json.end() &&
-                          weights->is_string() && !weights->get<std::string>().empty();
-    if (is_whole) found[steps->get<std::uint64_t>()] = weights->get<std::string>();
+    const auto steps = count_field(json, "steps");
+    const auto weights = text_field(json, "weights_sha256");
+    if (steps && weights && !weights->empty()) found[*steps] = *weights;
   }
 }
 

@@ -5,8 +5,10 @@
 #include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/json_fields.h"
 #include "runtime/base/text/json_text.h"
 
 namespace shoal {
@@ -21,23 +23,21 @@ std::optional<InjectKind> kind_named(std::string_view word) {
   return static_cast<InjectKind>(found - kWords.begin());
 }
 
-Result<std::string> text_field(const nlohmann::json& json, const char* key) {
-  const auto found = json.find(key);
-  if (found == json.end() || !found->is_string())
-    return fail(Error::kUsage, compose("the order has no text '", key, "'"));
-  auto text = found->get<std::string>();
-  if (text.empty() || text.size() > kTextBytesMax) {
-    return fail(Error::kUsage, compose("'", key, "' of the order has ", text.size(), " bytes; expected 1 to 200"));
+Result<std::string> text_of_order(const nlohmann::json& json, const char* key) {
+  auto text = text_field(json, key);
+  if (!text) return fail(Error::kUsage, compose("the order has no text '", key, "'"));
+  if (text->empty() || text->size() > kTextBytesMax) {
+    return fail(Error::kUsage, compose("'", key, "' of the order has ", text->size(), " bytes; expected 1 to 200"));
   }
-  return text;
+  return *std::move(text);
 }
 
 // Reads what every order says: the name that it is about, and why.
 Result<OperatorOrder> begin_order(const nlohmann::json& json, OperatorVerb verb) {
   if (!json.is_object()) return fail(Error::kUsage, "the order is not a JSON object");
-  const auto name = text_field(json, "name");
+  const auto name = text_of_order(json, "name");
   if (!name) return name.failure();
-  const auto reason = text_field(json, "reason");
+  const auto reason = text_of_order(json, "reason");
   if (!reason) return reason.failure();
   return OperatorOrder{verb, *name, InjectKind::kExit, 0, *reason, false};
 }
@@ -82,14 +82,12 @@ Result<OperatorOrder> parse_kill(std::string_view body) {
   const auto json = nlohmann::json::parse(body, nullptr, false);
   auto order = begin_order(json, OperatorVerb::kKill);
   if (!order) return order;
-  const auto how = text_field(json, "how");
+  const auto how = text_of_order(json, "how");
   if (!how) return how.failure();
   const auto kind = kind_named(*how);
   if (!kind)
     return fail(Error::kUsage, compose("'how' of the order is '", *how, "'; expected exit, kill, throw or freeze"));
-  const auto silence = json.find("freeze_ms");
-  const bool has_time = silence != json.end() && silence->is_number_unsigned();
-  const std::uint64_t freeze_ms = has_time ? silence->get<std::uint64_t>() : 0;
+  const std::uint64_t freeze_ms = count_field(json, "freeze_ms").value_or(0);
   if (freeze_ms > kFreezeMsMax || (*kind == InjectKind::kFreeze) != (freeze_ms > 0)) {
     return fail(Error::kUsage, "'freeze_ms' of the order goes with freeze, 1 to 3600000");
   }
@@ -125,10 +123,9 @@ Result<OperatorOrder> parse_evict(std::string_view body) {
 std::string done_text(const std::string& sentence) { return json_text(nlohmann::json{{"done", sentence}}); }
 
 Result<std::string> parse_done(std::string_view body) {
-  const auto json = nlohmann::json::parse(body, nullptr, false);
-  const bool is_answer = json.is_object() && json.contains("done") && json["done"].is_string();
-  if (!is_answer) return fail(Error::kInternal, "the spawner's answer is not as expected");
-  return json["done"].get<std::string>();
+  auto done = text_field(nlohmann::json::parse(body, nullptr, false), "done");
+  if (!done) return fail(Error::kInternal, "the spawner's answer is not as expected");
+  return *std::move(done);
 }
 
 }  // namespace shoal

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/json_fields.h"
 #include "runtime/base/text/json_text.h"
 #include "runtime/cluster/operate/operator_words.h"
 
@@ -16,21 +17,9 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kStages = {"ordered", "saved", "failed"};
 
-std::optional<std::string> text_in(const nlohmann::json& json, const char* key) {
-  const auto found = json.find(key);
-  if (found == json.end() || !found->is_string()) return std::nullopt;
-  return found->get<std::string>();
-}
-
-std::optional<std::uint64_t> number_in(const nlohmann::json& json, const char* key) {
-  const auto found = json.find(key);
-  if (found == json.end() || !found->is_number_unsigned()) return std::nullopt;
-  return found->get<std::uint64_t>();
-}
-
 std::optional<SaveGoal> goal_in(const nlohmann::json& json) {
-  const auto step = number_in(json, "step");
-  const auto branch = number_in(json, "branch");
+  const auto step = count_field(json, "step");
+  const auto branch = count_field(json, "branch");
   if (!step || !branch || *branch > std::numeric_limits<std::uint32_t>::max()) return std::nullopt;
   return SaveGoal{*step, Branch{static_cast<std::uint32_t>(*branch)}};
 }
@@ -46,7 +35,7 @@ std::string save_request_text(const SaveRequest& request) {
 Result<SaveRequest> parse_save_request(std::string_view body) {
   const auto json = nlohmann::json::parse(body, nullptr, false);
   if (!json.is_object()) return fail(Error::kUsage, "the request is not a JSON object");
-  const auto reason = text_in(json, "reason");
+  const auto reason = text_field(json, "reason");
   if (!reason || reason->empty() || reason->size() > kTextBytesMax) {
     return fail(Error::kUsage, compose("the request has no text 'reason' of 1 to ", kTextBytesMax, " bytes"));
   }
@@ -65,10 +54,9 @@ std::string save_answer_text(const SaveAnswer& answer) {
 
 Result<SaveAnswer> parse_save_answer(std::string_view body) {
   const auto json = nlohmann::json::parse(body, nullptr, false);
-  const bool is_object = json.is_object();
-  const auto word = is_object ? text_in(json, "checkpoint") : std::nullopt;
-  const auto text = is_object ? text_in(json, "text") : std::nullopt;
-  const auto goal = is_object ? goal_in(json) : std::nullopt;
+  const auto word = text_field(json, "checkpoint");
+  const auto text = text_field(json, "text");
+  const auto goal = goal_in(json);
   const auto stage = word ? std::find(kStages.begin(), kStages.end(), *word) : kStages.end();
   if (stage == kStages.end() || !text || !goal)
     return fail(Error::kInternal, "the spawner's answer is not as expected");

@@ -9,6 +9,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
+#include "runtime/base/text/json_fields.h"
 #include "runtime/trace/metrics/metrics_lines.h"
 
 namespace shoal {
@@ -40,18 +41,9 @@ bool is_of_weights(MomentKind kind) {
 struct RunSeriesReader::Fields {
   nlohmann::json json;
 
-  [[nodiscard]] std::uint64_t count(const char* key) const {
-    const auto found = json.find(key);
-    return found != json.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
-  }
-  [[nodiscard]] double number(const char* key) const {
-    const auto found = json.find(key);
-    return found != json.end() && found->is_number() ? found->get<double>() : kNoNumber;
-  }
-  [[nodiscard]] std::string text(const char* key) const {
-    const auto found = json.find(key);
-    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
-  }
+  [[nodiscard]] std::uint64_t count(const char* key) const { return count_field(json, key).value_or(0); }
+  [[nodiscard]] double number(const char* key) const { return number_field(json, key).value_or(kNoNumber); }
+  [[nodiscard]] std::string text(const char* key) const { return text_field(json, key).value_or(""); }
 };
 
 std::string text_of(const DamagedLines& damaged) {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/json_fields.h"
 #include "runtime/trace/metrics/metrics_core.h"
 #include "runtime/trace/metrics/metrics_lines.h"
 
@@ -25,33 +26,26 @@ Failure refused(const char* what, const std::string& path) {
 
 // A line that is a step's record; nothing for events, evaluations and damage.
 std::optional<WrittenStep> step_of(const nlohmann::json& json) {
-  if (!json.is_object() || !json.contains("loss") || !json.contains("branch") || !json.contains("step")) {
-    return std::nullopt;
-  }
-  const auto& branch = json["branch"];
-  const auto& step = json["step"];
-  if (!branch.is_number_unsigned() || !step.is_number_unsigned()) return std::nullopt;
-  return WrittenStep{Branch{branch.get<std::uint32_t>()}, StepId{step.get<std::uint64_t>()}};
+  const auto branch = count_field(json, "branch");
+  const auto step = count_field(json, "step");
+  if (!branch || !step || !json.contains("loss")) return std::nullopt;
+  return WrittenStep{Branch{static_cast<std::uint32_t>(*branch)}, StepId{*step}};
 }
 
 // Reads an evaluation, as of branch 0 until the branch is known.
 std::optional<WrittenEvaluation> evaluation_of(const nlohmann::json& json) {
-  if (!json.is_object() || !json.contains("val_loss") || !json.contains("step")) return std::nullopt;
-  const auto& step = json["step"];
-  const auto& loss = json["val_loss"];
-  if (!step.is_number_unsigned()) return std::nullopt;
-  WrittenEvaluation read{Branch{0}, step.get<std::uint64_t>(), loss.is_number() ? loss.get<double>() : 0};
+  const auto step = count_field(json, "step");
+  if (!step || !json.contains("val_loss")) return std::nullopt;
+  WrittenEvaluation read{Branch{0}, *step, number_field(json, "val_loss").value_or(0)};
   if (json.contains("final") && json["final"].is_boolean()) read.is_final = json["final"].get<bool>();
-  if (json.contains("windows") && json["windows"].is_number_unsigned()) read.windows = json["windows"];
+  if (const auto windows = count_field(json, "windows")) read.windows = *windows;
   return read;
 }
 
 // Returns the journal position of a view record or a step's commit; 0 in other lines.
 JournalPosition position_of(const nlohmann::json& json) {
   for (const char* key : {"position", "view"}) {
-    if (json.is_object() && json.contains(key) && json[key].is_number_unsigned()) {
-      return JournalPosition{json[key].get<std::uint64_t>()};
-    }
+    if (const auto position = count_field(json, key)) return JournalPosition{*position};
   }
   return {};
 }
@@ -100,10 +94,9 @@ std::optional<std::string> end_told_by(const std::string& path) {
     last = parse(line);
     return true;
   });
-  if (!last.is_object() || !last.contains("event") || !last["event"].is_string()) return std::nullopt;
-  auto word = last["event"].get<std::string>();
+  auto word = text_field(last, "event");
   const bool is_end = word == "finished" || word == "stopped" || word == "failed";
-  return is_end ? std::optional(std::move(word)) : std::nullopt;
+  return is_end ? std::move(word) : std::nullopt;
 }
 
 std::optional<WrittenStep> newest_step_told_by(const std::string& path) {
@@ -139,10 +132,9 @@ std::optional<std::uint64_t> checkpoint_told_by(const std::string& path, std::ui
   read_back(path, [&](std::string_view line) {
     const bool is_branch = line.starts_with("{\"event\":\"branch\",");
     if (!is_branch && !line.starts_with("{\"event\":\"checkpoint\",")) return false;
-    const auto json = parse(line);
-    const bool has_step = json.is_object() && json.contains("step") && json["step"].is_number_unsigned();
-    if (!has_step) return false;
-    const auto step = json["step"].get<std::uint64_t>();
+    const auto told_step = count_field(parse(line), "step");
+    if (!told_step) return false;
+    const std::uint64_t step = *told_step;
     // A person's branch does not have the checkpoints that it left behind.
     if (is_branch) not_beyond = std::min(not_beyond, step);
     if (!is_branch && step <= not_beyond) told = step;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/json_fields.h"
 #include "runtime/base/text/quantity_words.h"
 #include "runtime/trace/metrics/metrics_lines.h"
 
@@ -13,23 +14,18 @@ namespace {
 // Part of nearly every line, which then need not be parsed.
 constexpr std::string_view kNothing = "\"lost_tokens\":0,\"approximated\":0,";
 
-std::uint64_t count_in(const nlohmann::json& json, const char* key) {
-  const auto found = json.find(key);
-  return found != json.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
-}
-
 void add_line(RoundLosses& sum, std::string_view line) {
   if (line.find("\"lost_tokens\"") == std::string_view::npos || line.find(kNothing) != std::string_view::npos) return;
   const auto json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object()) return;
-  const std::uint64_t lost = count_in(json, "lost_tokens");
+  const std::uint64_t lost = count_field(json, "lost_tokens").value_or(0);
   const bool is_last = json.contains("weights_sha256");
   if (is_last) {
     sum.lost_at_the_end = lost;
   } else {
     sum.lost_tokens += lost;
   }
-  sum.approximated += count_in(json, "approximated");
+  sum.approximated += count_field(json, "approximated").value_or(0);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/text/json_fields.h"
 #include "runtime/base/text/json_number.h"
 
 namespace shoal {
@@ -142,9 +143,7 @@ Result<std::string> parse_renewal_answer(std::string_view body) {
 }
 
 std::string error_sentence(std::string_view body) {
-  const Json json = Json::parse(body, nullptr, false);
-  if (json.is_object() && json.contains("error") && json["error"].is_string()) return json["error"].get<std::string>();
-  return std::string(body);
+  return text_field(Json::parse(body, nullptr, false), "error").value_or(std::string(body));
 }
 
 Result<std::unique_ptr<EnrolmentDesk>> EnrolmentDesk::open(Authority authority, EnrolmentFiles files,

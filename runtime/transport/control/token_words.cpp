@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/json_fields.h"
 #include "runtime/base/text/json_text.h"
 
 namespace shoal {
@@ -57,23 +59,20 @@ std::string token_order_text(const TokenOrder& order) {
 Result<TokenOrder> parse_token_order(std::string_view body) {
   const auto json = Json::parse(body, nullptr, false);
   if (!json.is_object()) return fail(Error::kUsage, "the order is not a JSON object");
-  const auto seconds = json.find("seconds");
-  const auto uses = json.find("uses");
-  const bool has_time =
-      seconds != json.end() && seconds->is_number_unsigned() && *seconds > 0 && *seconds <= kTokenLifetimeMax.count();
+  const auto seconds = count_field(json, "seconds");
+  const auto uses = count_field(json, "uses");
+  const bool has_time = seconds && *seconds > 0 && std::cmp_less_equal(*seconds, kTokenLifetimeMax.count());
   if (!has_time) return fail(Error::kUsage, compose("'seconds' is not 1 to ", kTokenLifetimeMax.count()));
-  const bool has_uses = uses != json.end() && uses->is_number_unsigned() && *uses <= UINT32_MAX;
-  if (!has_uses) return fail(Error::kUsage, "'uses' is not 0 (any number) or more");
-  return TokenOrder{std::chrono::seconds(seconds->get<std::int64_t>()), uses->get<std::uint32_t>()};
+  if (!uses || *uses > UINT32_MAX) return fail(Error::kUsage, "'uses' is not 0 (any number) or more");
+  return TokenOrder{std::chrono::seconds(*seconds), static_cast<std::uint32_t>(*uses)};
 }
 
 std::string new_token_text(const std::string& token) { return Json{{"token", token}}.dump(); }
 
 Result<std::string> parse_new_token(std::string_view body) {
-  const auto json = Json::parse(body, nullptr, false);
-  const bool is_answer = json.is_object() && json.contains("token") && json["token"].is_string();
-  if (!is_answer) return unexpected();
-  return json["token"].get<std::string>();
+  auto token = text_field(Json::parse(body, nullptr, false), "token");
+  if (!token) return unexpected();
+  return *std::move(token);
 }
 
 TokenLine line_of(const TokenRecord& record, bool is_standing, WallTime now) {
@@ -102,10 +101,9 @@ Result<std::vector<TokenLine>> parse_tokens(std::string_view body) {
 std::string token_id_text(const std::string& id) { return json_text(Json{{"id", id}}); }
 
 Result<std::string> parse_token_id(std::string_view body) {
-  const auto json = Json::parse(body, nullptr, false);
-  const bool is_order = json.is_object() && json.contains("id") && json["id"].is_string();
-  if (!is_order) return fail(Error::kUsage, "the order has no text 'id'");
-  return json["id"].get<std::string>();
+  auto id = text_field(Json::parse(body, nullptr, false), "id");
+  if (!id) return fail(Error::kUsage, "the order has no text 'id'");
+  return *std::move(id);
 }
 
 }  // namespace shoal
