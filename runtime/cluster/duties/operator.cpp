@@ -221,7 +221,7 @@ Answers OperatorDuty::on(const StageEnded& ended, Instant now) {
 // Forgotten after a while: a run that goes on is well again.
 std::string OperatorDuty::explain_last_end(Instant now) const {
   if (!last_end_ || now - last_end_->at > kLastEndTold) return {};
-  return compose("; stage/", last_end_->told.stage, " ended: ", last_end_->told.reason) + since(last_end_->at, now);
+  return compose("; stage/", last_end_->told.stage, " ended ", ago(last_end_->at, now), ": ", last_end_->told.reason);
 }
 
 }  // namespace shoal

@@ -139,12 +139,19 @@ std::string explain_training(const Truth& truth, Instant now) {
          explain_given_up(truth) + (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out));
 }
 
+std::string time_text(std::chrono::seconds time) {
+  return time.count() < 120 ? compose(time.count(), " s") : compose(time.count() / 60, " min");
+}
+
 }  // namespace
 
 std::string since(Instant then, Instant now) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - then).count();
-  if (seconds < 1) return {};
-  return seconds < 120 ? compose(kSince, seconds, " s") : compose(kSince, seconds / 60, " min");
+  const auto time = std::chrono::duration_cast<std::chrono::seconds>(now - then);
+  return time.count() < 1 ? std::string() : compose(kSince, time_text(time));
+}
+
+std::string ago(Instant then, Instant now) {
+  return time_text(std::chrono::duration_cast<std::chrono::seconds>(now - then)) + " ago";
 }
 
 std::string explain_waiting(const Truth& truth, Instant now) {

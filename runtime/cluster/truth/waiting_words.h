@@ -17,5 +17,7 @@ inline constexpr std::string_view kSince = ", since ";
 
 // ", since 12 s".
 [[nodiscard]] std::string since(Instant then, Instant now);
+// "12 s ago", of what is over.
+[[nodiscard]] std::string ago(Instant then, Instant now);
 
 }  // namespace shoal

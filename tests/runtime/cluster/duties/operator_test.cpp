@@ -153,10 +153,10 @@ TEST_F(OperatorDutyTest, SaysWhyAReplicaEndedLast) {
   EXPECT_EQ(duty.explain_last_end(now), "");
   EXPECT_TRUE(duty.on(StageEnded{StageId{1}, replica(1, 0), "the device hangs"}, now).all().empty());
   now += std::chrono::seconds(12);
-  EXPECT_EQ(duty.explain_last_end(now), "; stage/1 ended: the device hangs, since 12 s");
+  EXPECT_EQ(duty.explain_last_end(now), "; stage/1 ended 12 s ago: the device hangs");
   static_cast<void>(duty.on(StageEnded{StageId{1}, replica(1, 0), "its process crashed"}, now));
   static_cast<void>(duty.on(StageEnded{StageId{0}, Incarnation{999}, "it never served"}, now));
-  EXPECT_EQ(duty.explain_last_end(now), "; stage/1 ended: the device hangs, since 12 s");
+  EXPECT_EQ(duty.explain_last_end(now), "; stage/1 ended 12 s ago: the device hangs");
   now += std::chrono::minutes(10);
   EXPECT_EQ(duty.explain_last_end(now), "") << "it is over";
 }
