@@ -15,20 +15,16 @@ namespace {
 
 constexpr std::size_t kEarlyMax = 1024;  // reports; the oldest is given up
 
-void add(TimeBreakdown& sum, const TimeBreakdown& part) {
-  sum.forward += part.forward;
-  sum.backward += part.backward;
-  sum.wire += part.wire;
-  sum.wait += part.wait;
-  sum.reduce += part.reduce;
-  sum.commit += part.commit;
-  sum.apply += part.apply;
-}
-
 using TimeParts = std::array<double*, 7>;
 
 TimeParts parts_of(TimeBreakdown& time) {
   return {&time.wait, &time.commit, &time.wire, &time.reduce, &time.apply, &time.forward, &time.backward};
+}
+
+void add(TimeBreakdown& sum, TimeBreakdown part) {
+  const TimeParts sums = parts_of(sum);
+  const TimeParts added = parts_of(part);
+  for (std::size_t i = 0; i < sums.size(); ++i) *sums[i] += *added[i];
 }
 
 void divide(TimeBreakdown& sum, double count) {
