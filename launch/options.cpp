@@ -32,11 +32,20 @@ std::optional<Number> number_in(std::string_view text) {
   return number;
 }
 
+std::string text_of(std::uint64_t limit) { return compose(limit); }
+
+// Without an exponent where it is a whole number: 315360000.
+std::string text_of(double limit) {
+  constexpr double kExact = 1e15;
+  const bool is_whole = std::trunc(limit) == limit && std::abs(limit) < kExact;
+  return is_whole ? compose(static_cast<std::int64_t>(limit)) : compose(limit);
+}
+
 template <class Number>
 Failure out_of_range(std::string_view name, const std::string& text, std::string_view kind, Number least, Number most) {
   const bool is_bounded = most < std::numeric_limits<Number>::max();
-  return fail(Error::kUsage, compose(name, " ", shown(text), ": expected ", kind, " of at least ", least,
-                                     is_bounded ? compose(", at most ", most) : std::string()));
+  return fail(Error::kUsage, compose(name, " ", shown(text), ": expected ", kind, " of at least ", text_of(least),
+                                     is_bounded ? ", at most " + text_of(most) : std::string()));
 }
 
 std::string usage_of(const OptionSpec& option) {
