@@ -181,7 +181,7 @@ TEST_F(KeeperTest, TheFirstSignalReachesTheLeaderAloneAndFollowersEndAfterIt) {
 
 TEST_F(KeeperTest, ALeaderThatIsKilledWhileItStopsIsStartedAgainToStop) {
   Keeper keeper({});
-  Ward leader = ward("leader", WardRole::kLeader, "trap 'kill -9 $$' TERM; touch up; while :; do :; done");
+  Ward leader = ward("leader", WardRole::kLeader, "trap 'kill -9 $$' TERM; : > up; while :; do :; done");
   leader.again = leader.program;
   leader.again->arguments = {"/bin/sh", "-c", "echo \"$0 $1\"; exit 75"};
   leader.stop_option = "--stopping";
