@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t kLossBins = 400;        // parts of a curve over 880 pixels: two or three points in each
 constexpr std::size_t kThroughputBins = 150;  // wide enough for a mean over some steps
+constexpr double kApart = 10;                 // runs so many times as quick as others share a logarithmic axis
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 // Writes a huge number as a progress line does: 5.5e28.
@@ -211,11 +212,20 @@ class ChartOfRuns {
     return axis_ != PlotAxis::kTime && moment.is_abandoned && moment.applied > last;
   }
 
-  // Returns the steps of which a point is the mean: as many for each run of the picture.
-  std::size_t steps_per_point() const {
-    std::size_t longest = 1;
-    for (const RunSeries& run : runs_) longest = std::max(longest, run.steps.size());
-    return (longest + kThroughputBins - 1) / kThroughputBins;
+  // Returns the steps of which a point of the run is the mean. By its own length: beside a run of 50000 steps one of
+  // 100 is a curve, too, and not the one point of its mean.
+  static std::size_t steps_per_point(const RunSeries& run) {
+    return std::max<std::size_t>(1, (run.steps.size() + kThroughputBins - 1) / kThroughputBins);
+  }
+
+  // "", ", mean of 6 steps", ", mean of 1 to 6 steps".
+  std::string means_of() const {
+    std::set<std::size_t> widths;
+    for (const RunSeries& run : runs_) widths.insert(steps_per_point(run));
+    const std::size_t widest = *widths.rbegin();
+    if (widest == 1) return "";
+    const std::string least = widths.size() > 1 ? compose(*widths.begin(), " to ") : std::string();
+    return compose(", mean of ", least, widest, " steps");
   }
 
   // A step whose time is not known counts nothing. The last point may be of fewer steps.
@@ -238,23 +248,31 @@ class ChartOfRuns {
 
   void add_throughput() {
     StackedPanel panel{"Throughput", "", {"tokens/s", 0, 1, {}}, 130, {}};
-    const std::size_t width = steps_per_point();
-    double largest = 0;
+    std::vector<double> rates;
+    std::vector<double> middles;  // one for each run that has a rate
     for (std::size_t i = 0; i < runs_.size(); ++i) {
-      StackedCurve curve{i, CurveLook::kLine, throughput_of(runs_[i], width)};
-      for (const ChartPoint& point : curve.points) largest = std::max(largest, std::isnan(point.y) ? 0 : point.y);
+      StackedCurve curve{i, CurveLook::kLine, throughput_of(runs_[i], steps_per_point(runs_[i]))};
+      std::vector<double> own;
+      for (const ChartPoint& point : curve.points) {
+        if (point.y > 0) own.push_back(point.y);
+      }
+      std::ranges::sort(own);
+      if (!own.empty()) middles.push_back(own[own.size() / 2]);
+      rates.insert(rates.end(), own.begin(), own.end());
       panel.curves.push_back(std::move(curve));
     }
-    if (largest <= 0) return;
-    if (largest >= 1e6) {
-      panel.y.label = "million tokens/s";
-      for (StackedCurve& curve : panel.curves) {
-        for (ChartPoint& point : curve.points) point.y /= 1e6;
-      }
-      largest /= 1e6;
+    if (rates.empty()) return;
+    const double unit = std::ranges::max(rates) >= 1e6 ? 1e6 : 1;
+    if (unit > 1) panel.y.label = "million tokens/s";
+    for (StackedCurve& curve : panel.curves) {
+      for (ChartPoint& point : curve.points) point.y /= unit;
     }
-    panel.y.high = largest * 1.05;
-    if (width > 1) panel.title += compose(", mean of ", width, " steps");
+    panel.y.high = std::ranges::max(rates) / unit * 1.05;
+    if (std::ranges::max(middles) > kApart * std::ranges::min(middles)) {
+      panel.y.scale = AxisScale::kLogarithmic;
+      panel.y.low = std::ranges::min(rates) / unit / 1.05;
+    }
+    panel.title += means_of();
     chart_.panels.push_back(std::move(panel));
   }
 

@@ -96,14 +96,39 @@ TEST(LearningChart, NamesSeveralRunsAndReachesAsFarAsTheLongest) {
   EXPECT_EQ(curves_of(chart, CurveLook::kFaint), 8U);
 }
 
-// The mean of a short run beside a long one is over as many steps as the title says.
-TEST(LearningChart, MeansOfSeveralRunsAreOverEquallyManySteps) {
-  const StackedPanel panel = learning_chart({run_of(900, "long"), run_of(60, "short")}, PlotAxis::kSteps).panels[1];
-  EXPECT_EQ(panel.title, "Throughput, mean of 6 steps");
-  EXPECT_EQ(panel.curves[0].points.size(), 150U);
-  EXPECT_EQ(panel.curves[1].points.size(), 10U);
-  EXPECT_EQ(panel.curves[1].points[0].x, 6);
-  EXPECT_EQ(learning_chart({run_of(60)}, PlotAxis::kSteps).panels[1].curves[0].points.size(), 60U);
+// A short run beside a long one has the curve that it has alone.
+TEST(LearningChart, EachOfSeveralRunsHasMeansOfItsOwn) {
+  const auto throughput = [](const std::vector<RunSeries>& runs) {
+    return learning_chart(runs, PlotAxis::kSteps).panels[1];
+  };
+  RunSeries waves = run_of(60, "short");
+  for (std::size_t i = 0; i < 60; ++i) waves.steps[i].step_ms = 200 + 100 * static_cast<double>(i % 2);
+  const StackedPanel both = throughput({run_of(90000, "long"), waves});
+  const std::vector<ChartPoint> alone = throughput({waves}).curves[0].points;
+  EXPECT_EQ(both.title, "Throughput, mean of 1 to 600 steps");
+  EXPECT_EQ(both.curves[0].points.size(), 150U);
+  EXPECT_EQ(both.curves[0].points[0].x, 600);
+  ASSERT_EQ(both.curves[1].points.size(), 60U) << "600 of its steps would be one point";
+  for (std::size_t i = 0; i < 60; ++i) {
+    EXPECT_EQ(both.curves[1].points[i].x, alone[i].x);
+    EXPECT_EQ(both.curves[1].points[i].y, alone[i].y);
+  }
+  EXPECT_EQ(throughput({run_of(900), run_of(840)}).title, "Throughput, mean of 6 steps");
+}
+
+TEST(LearningChart, RunsOfVeryUnequalSpeedShareALogarithmicAxis) {
+  RunSeries quick = run_of(20, "quick");
+  for (SeriesStep& step : quick.steps) step.tokens *= 1000;
+  const StackedPanel panel = learning_chart({run_of(20, "slow"), quick}, PlotAxis::kSteps).panels[1];
+  EXPECT_EQ(panel.y.label, "million tokens/s");
+  EXPECT_EQ(panel.y.scale, AxisScale::kLogarithmic);
+  EXPECT_NEAR(placed(panel.y, panel.curves[0].points[0].y), 0, 0.01) << "the slow run is at the low end";
+  EXPECT_NEAR(placed(panel.y, panel.curves[1].points[0].y), 1, 0.01);
+  RunSeries twice = run_of(20, "twice");
+  for (SeriesStep& step : twice.steps) step.tokens *= 2;
+  const StackedPanel alike = learning_chart({run_of(20, "once"), twice}, PlotAxis::kSteps).panels[1];
+  EXPECT_EQ(alike.y.scale, AxisScale::kLinear);
+  EXPECT_EQ(alike.y.low, 0);
 }
 
 TEST(LearningChart, ASkippedStepIsAGapAndAMoment) {
