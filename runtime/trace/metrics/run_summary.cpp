@@ -98,6 +98,9 @@ void SpanTally::add(const EventFacts& event) {
   if (event.at && event.word != "branch") start_.told = event.at;
   const bool is_taken_over = event.word == "resumed" && event.subject == "spawner";
   if (is_taken_over || event.word == "training") begin_training();
+  const bool goes_on = is_taken_over || (event.word == "training" && start_.is_disturbed);
+  if (goes_on && start_.stepped) start_.went_on = event.at;
+  start_.is_taken_over = start_.is_taken_over || is_taken_over;
   if (is_taken_over) {  // the next step is timed from this spawner's start: no evaluation before it is in its time
     const double evaluated_ms = std::exchange(start_.evaluated_ms, 0);
     evaluation_ms_ += evaluated_ms;
@@ -142,7 +145,9 @@ void SpanTally::add(const StepFacts& step, Start& start) {
   const double rate = goodput_.usual_rate();
   const bool is_held_up = std::exchange(start.is_disturbed, false) || step.retried > 0;
   start.is_left = false;
+  start.is_taken_over = false;
   start.stopping.reset();
+  start.went_on.reset();
   if (is_held_up && rate > 0) take(stalled_ms_, left_ms - static_cast<double>(step.tokens) / rate);
   training_ms_ += left_ms;
   history_.add(step.step, step.tokens, left_ms);
@@ -170,8 +175,8 @@ void SpanTally::add_gap(double gap_ms, const Start& start) {
 }
 
 // The time after the last step is that of its evaluation, and of what is waited for besides: the last checkpoint, and
-// before a stop a worker that was missing. An evaluation is timed from the commit: what the last step's line came later
-// is in no pause.
+// before a stop, or before the run went on, whoever was missing. An evaluation is timed from the commit: what the last
+// step's line came later is in no pause.
 void SpanTally::end(Start start, WallTime until) {
   const auto from = start.stepped ? start.stepped : start.began;
   if (!from) return;
@@ -181,8 +186,9 @@ void SpanTally::end(Start start, WallTime until) {
   const double waited_ms = std::max(0.0, rest_ms - start.evaluated_ms);
   const bool was_short = start.stepped && start.stopping && (start.is_disturbed || start.is_left);
   const double until_stop_ms = was_short ? ms_between(*from, *start.stopping) - start.evaluated_ms : 0;
-  const double short_ms = std::clamp(until_stop_ms, 0.0, waited_ms);
-  stalled_ms_ += short_ms;
+  const double until_on_ms = start.went_on ? ms_between(*from, *start.went_on) : 0;
+  const double short_ms = std::clamp(std::max(until_stop_ms, until_on_ms), 0.0, waited_ms);
+  (start.is_taken_over ? gaps_ms_ : stalled_ms_) += short_ms;  // of a gap an evaluation before it is taken off
   (start.stepped ? checkpoint_ms_ : start_ms_) += waited_ms - short_ms;
 }
 

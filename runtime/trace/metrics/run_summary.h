@@ -7,7 +7,8 @@
 // the evaluation before it; in one process the saving before it; after a fault what is more than its tokens usually
 // take; the rest is training. What lies before the first step is the start, what lies after the last one is evaluation
 // and the last checkpoint, and what lies between two steps and is in neither is a pause without a spawner: stalled. So
-// is the time from the last step to a person's stop where a worker was missing and no step ended any more.
+// is the time from the last step to a person's stop where a worker was missing and no step ended any more, and to when
+// the run went on after a fault in its last evaluation, which begins again then.
 // Pauses between an end and a person's next start count nowhere. The parts add up to the whole by construction.
 //
 // A start finds steps, rounds and checkpoints in the journal and on the disk that the one before it had not told when
@@ -50,6 +51,8 @@ class SpanTally {
     bool is_disturbed = false;         // since then
     bool is_left = false;              // since then by a worker that was told to go
     std::optional<WallTime> stopping;  // the last stop, if it came since then
+    std::optional<WallTime> went_on;   // when all was there again after a fault, if it came since then
+    bool is_taken_over = false;        // since then, by another spawner
     bool has_trained = false;          // or trains now
   };
 

@@ -224,7 +224,6 @@ TEST(RunSummary, ATimeWithoutASpawnerIsStalled) {
   EXPECT_EQ(span.faults.spawners, 1U);
 }
 
-// The evaluation was before the spawner died, and the next step is timed from the new one's start.
 // Nobody serves a stage any more when a person stops the run, and nothing is saved that was not before.
 TEST(RunSummary, ATimeWithoutAWorkerUpToAStopIsStalled) {
   for (const char* word : {"process_lost", "left"}) {
@@ -258,6 +257,40 @@ TEST(RunSummary, ATimeUpToAStopIsNotStalledWhereStepsWentOnOrNobodyWasMissing) {
   }
 }
 
+// A stage lost its last replica in the evaluation of the end, which begins again with a newcomer.
+TEST(RunSummary, ATimeWithoutAWorkerInTheLastEvaluationIsStalled) {
+  ToldRun run;
+  run.event("started");
+  run.event("training");
+  run.steps(0, 5);
+  run.now += 1;
+  run.event("process_lost", "node2");
+  run.event("rolled_back");
+  run.now += 60;
+  run.event("training");
+  run.evaluation(3);
+  run.now += 3.5;
+  expect_time(run.end(5).run, {0, 5, 3, 0.5, 61, 0});
+  EXPECT_NEAR(run.end(5).run.seconds, run.now, 2e-3) << "nothing is left over";
+}
+
+TEST(RunSummary, ATimeWithoutASpawnerInTheLastEvaluationIsStalled) {
+  for (const double evaluated_before : {0, 2}) {
+    ToldRun run;
+    run.event("started");
+    run.event("training");
+    run.steps(0, 5);
+    if (evaluated_before > 0) run.evaluation(evaluated_before);
+    run.now += evaluated_before + 7;
+    run.event("resumed", "spawner");
+    run.evaluation(3);
+    run.now += 3.5;
+    expect_time(run.end(5).run, {0, 5, evaluated_before + 3, 0.5, 7, 0});
+    EXPECT_NEAR(run.end(5).run.seconds, run.now, 2e-3) << "nothing is left over";
+  }
+}
+
+// The evaluation was before the spawner died, and the next step is timed from the new one's start.
 TEST(RunSummary, AnEvaluationBeforeASpawnersDeathIsNotInTheStepAfterIt) {
   ToldRun run;
   run.event("started");
