@@ -25,6 +25,14 @@ constexpr double kGainWorthAMove = 0.5;  // of what the mover computes, however 
   return found == members.end() ? std::nullopt : std::optional(found->slot);
 }
 
+// The number of the keeper of the worker that is there under that name; nothing: none is.
+[[nodiscard]] std::optional<std::uint32_t> keeper_here(const ProcessDirectory& processes, const std::string& name) {
+  for (const ProcessIncarnation process : processes.alive(ProcessRole::kNode)) {
+    if (processes.name_of(process) == name) return keeper_of(processes.find(process)->join);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Answers RebalanceDuty::on(const MeasuredWork& work, Instant /*now*/) {
@@ -41,8 +49,7 @@ Answers RebalanceDuty::on(const TrainingBegins& begins, Instant now) {
   is_measured_ = false;
   began_ = now;
   began_at_step_ = begins.version;
-  lost_machines_.begin(seconds(now - Instant{}));
-  maybe_lost_.clear();
+  if (!std::exchange(has_begun_, true)) lost_machines_.begin(seconds(now - Instant{}));
   next_ = now + truth_.config.rebalance_every.value_or(Duration{});
   return {};
 }
@@ -65,7 +72,7 @@ Answers RebalanceDuty::on(const MemberLost& lost, Instant now) {
 
 Answers RebalanceDuty::on(const ProcessGone& gone, Instant now) {
   Answers answers;
-  if (gone.role == ProcessRole::kNode) maybe_lost_[gone.name] = now + kReturnGrace;
+  if (gone.role == ProcessRole::kNode) note_gone(gone, now);
   speeds_.forget(gone.process);
   if (mover_ && mover_->process == gone.process) give_up("its process is gone", answers);
   return answers;
@@ -81,9 +88,10 @@ Answers RebalanceDuty::on(const LeaversDue& /*due*/, Instant /*now*/) {
 
 Answers RebalanceDuty::on(const TickCame& /*tick*/, Instant now) {
   Answers answers;
-  if (!truth_.config.rebalance_every || !truth_.is_training()) return answers;
-  note_members(now);
+  if (!truth_.config.rebalance_every) return answers;
   note_lost_machines(now);
+  if (!truth_.is_training()) return answers;
+  note_members(now);
   note_leavers(now);
   const auto moving = mover_;
   if (mover_) follow_mover(now, answers);
@@ -109,10 +117,22 @@ void RebalanceDuty::note_members(Instant now) {
   }
 }
 
+// One that went before, and was back since the last look, is judged first.
+void RebalanceDuty::note_gone(const ProcessGone& gone, Instant now) {
+  const ProcessRecord* const record = truth_.roster.processes.find(gone.process);
+  const GoneWorker worker{record == nullptr ? 0 : keeper_of(record->join), now};
+  const auto [known, is_first] = maybe_lost_.try_emplace(gone.name, worker);
+  if (is_first) return;
+  if (!known->second.is_it_again(worker.keeper, now)) lost_machines_.lost(seconds(now - Instant{}));
+  known->second = worker;
+}
+
 void RebalanceDuty::note_lost_machines(Instant now) {
   std::erase_if(maybe_lost_, [&](const auto& one) {
-    if (now < one.second) return false;
-    if (truth_.roster.processes.has_lost(one.first)) lost_machines_.lost(seconds(now - Instant{}));
+    const auto& [name, gone] = one;
+    const auto keeper = keeper_here(truth_.roster.processes, name);
+    if (!keeper && now - gone.since < kStartGrace) return false;
+    if (!keeper || !gone.is_it_again(*keeper, now)) lost_machines_.lost(seconds(now - Instant{}));
     return true;
   });
 }

@@ -7,8 +7,9 @@
 // Looks at every period, and at once when a stage lost capacity for good: after the time in which a process that was
 // started again is back. Whether a move is worth its cost is decide_move()'s decision (balance/rebalance.h), by the
 // speeds that the trails of answers tell. Where machines go and come, what a move costs for good has to come back
-// before the next one goes: else many moves for some percent bring nothing. P-28d. Nothing of it outlasts a restart: a
-// worker between two stages is a free one then.
+// before the next one goes: else many moves for some percent bring nothing. A worker whose own keeper starts it again
+// is no machine that went; the numbers of keepers tell (process_directory.h). P-28d. Nothing of it outlasts a restart:
+// a worker between two stages is a free one then.
 #pragma once
 
 #include <map>
@@ -25,6 +26,7 @@ namespace shoal {
 class RebalanceDuty {
  public:
   static constexpr Duration kReturnGrace = std::chrono::seconds(2);   // for a lost worker's keeper to start it again
+  static constexpr Duration kStartGrace = std::chrono::seconds(60);   // for it to start, with the pauses before that
   static constexpr Duration kPlaceWithin = std::chrono::seconds(10);  // for a worker that has left to be ordered
 
   RebalanceDuty(const Truth& truth, MeasuredSpeeds& speeds, std::optional<Mover>& mover)
@@ -45,8 +47,17 @@ class RebalanceDuty {
     double capacity_before = 0;
     Instant look_at;
   };
+  // A worker that went: its machine too, unless it is back at once, or by the same keeper.
+  struct GoneWorker {
+    std::uint32_t keeper = 0;
+    Instant since;
+    [[nodiscard]] bool is_it_again(std::uint32_t keeper_now, Instant now) const {
+      return now - since < kReturnGrace || (keeper != 0 && keeper == keeper_now);
+    }
+  };
 
   void note_members(Instant now);
+  void note_gone(const ProcessGone& gone, Instant now);
   void note_lost_machines(Instant now);
   void note_leavers(Instant now);
   [[nodiscard]] bool is_urgent_now(const std::vector<StageLoad>& stages, Instant now);
@@ -67,10 +78,11 @@ class RebalanceDuty {
   Instant next_;                                 // period
   Instant began_;                                // training, and how many steps were done then
   std::uint64_t began_at_step_ = 0;
-  LossRate lost_machines_;                     // since then
-  std::map<std::string, Instant> maybe_lost_;  // machines that went, by name: lost if they are not back by then
-  std::optional<Duration> move_took_;          // the last one; none was seen: rebalance.warm_up_s
-  std::string why_not_;                        // why nobody moves, as it was said last
+  bool has_begun_ = false;                        // to train, in this term
+  LossRate lost_machines_;                        // since then, also while it does not train
+  std::map<std::string, GoneWorker> maybe_lost_;  // by name
+  std::optional<Duration> move_took_;             // the last one; none was seen: rebalance.warm_up_s
+  std::string why_not_;                           // why nobody moves, as it was said last
 };
 
 }  // namespace shoal

@@ -110,7 +110,7 @@ TEST_F(RebalanceDutyTest, MovesNobodyWhereLostWorkDoesNotComeBackBeforeTheNextMa
   for (int i = 0; i < 20; ++i) lose_guest("guest" + std::to_string(i));
   for (std::uint32_t slot = 0; slot < 4; ++slot) report(replica(0, slot), 100);
   report(replica(1, 0), 37);  // a move gains a third of what the mover computes
-  const Answers answers = tick_after(kPeriod);
+  const Answers answers = tick_after(RebalanceDuty::kStartGrace);
   EXPECT_THAT(announced(answers), Not(Contains("moving")));
   ASSERT_EQ(asked<Note>(answers).size(), 1U);
   EXPECT_THAT(asked<Note>(answers)[0].text, HasSubstr("does not pay"));
@@ -128,7 +128,8 @@ TEST_F(RebalanceDutyTest, MovesForAWholeReplicaHoweverOftenMachinesGo) {
     truth.roster.processes.lose(guest);
     (void)duty.on(ProcessGone{guest, name, ProcessRole::kNode, "lost"}, now);
   }
-  EXPECT_THAT(announced(tick_after(kPeriod)), Contains("moving")) << "one replica against four";
+  const Answers answers = tick_after(RebalanceDuty::kStartGrace);
+  EXPECT_THAT(announced(answers), Contains("moving")) << "one replica against four";
 }
 
 TEST_F(RebalanceDutyTest, TakesAMachineThatIsBackForNoLoss) {
@@ -142,7 +143,72 @@ TEST_F(RebalanceDutyTest, TakesAMachineThatIsBackForNoLoss) {
     (void)duty.on(ProcessGone{guest, "guest", ProcessRole::kNode, "lost"}, now);
   }
   (void)join("guest");
-  EXPECT_THAT(announced(tick_after(kPeriod)), Contains("moving"));
+  EXPECT_THAT(announced(tick_after(1s)), Contains("moving"));
+}
+
+// Twenty workers of keeper 7 that were killed come back later than a machine that was away for a moment.
+struct LostWorkersTest : RebalanceDutyTest {
+  ProcessIncarnation join_kept(const std::string& name, std::uint32_t keeper) {
+    const ProcessIncarnation process = numbers.take_process();
+    Join join;
+    join.name = name;
+    join.nonce = nonce_of_start(keeper, static_cast<std::uint32_t>(process.value));
+    (void)truth.roster.processes.admit(join, process);
+    return process;
+  }
+  void lose(ProcessIncarnation guest) {
+    const std::string name = truth.roster.processes.name_of(guest);
+    truth.roster.processes.lose(guest);
+    (void)duty.on(ProcessGone{guest, name, ProcessRole::kNode, "lost"}, now);
+  }
+  // While it would pay to move, and not as long as machines go.
+  void lose_twenty() {
+    report_speeds();
+    now += 1s;
+    record(commit_of(0));
+    for (int i = 0; i < 20; ++i) lose(join_kept(name_of(i), 7));
+  }
+  // Says whether somebody moves then.
+  bool moves_when_they_are_back(std::uint32_t by_keeper) {
+    lose_twenty();
+    EXPECT_TRUE(tick_after(kPeriod - 2s).all().empty());
+    for (int i = 0; i < 20; ++i) (void)join_kept(name_of(i), by_keeper);
+    (void)tick_after(1s);
+    return truth.roster.mover.has_value();
+  }
+  void report_speeds() {
+    for (std::uint32_t slot = 0; slot < 4; ++slot) report(replica(0, slot));
+    report(replica(1, 0), 37);
+  }
+  [[nodiscard]] static std::string name_of(int guest) { return "guest" + std::to_string(guest); }
+};
+
+TEST_F(LostWorkersTest, AreNoLostMachinesWhereTheirOwnKeeperStartsThemAgain) {
+  EXPECT_TRUE(moves_when_they_are_back(7)) << "a start may take longer than a moment";
+}
+
+TEST_F(LostWorkersTest, AreLostMachinesWhereOthersComeUnderTheirNames) { EXPECT_FALSE(moves_when_they_are_back(8)); }
+
+TEST_F(LostWorkersTest, AreLostMachinesWhereOthersUnderTheirNamesGoBeforeATick) {
+  lose_twenty();
+  now += kPeriod - 2s;
+  for (int i = 0; i < 20; ++i) lose(join_kept(name_of(i), 8));
+  EXPECT_THAT(announced(tick_after(1s)), Not(Contains("moving")));
+}
+
+TEST_F(LostWorkersTest, AreRememberedOverARollBack) {
+  lose_twenty();
+  truth.phase = RunPhase::kRollingBack;
+  EXPECT_TRUE(tick_after(RebalanceDuty::kStartGrace).all().empty());
+  truth.phase = RunPhase::kTraining;
+  (void)duty.on(TrainingBegins{1}, now);
+  report_speeds();
+  now += 20s;
+  record(commit_of(1));
+  const Answers answers = tick_after(kPeriod);
+  EXPECT_THAT(announced(answers), Not(Contains("moving")));
+  ASSERT_EQ(asked<Note>(answers).size(), 1U);
+  EXPECT_THAT(asked<Note>(answers)[0].text, HasSubstr("does not pay"));
 }
 
 TEST_F(RebalanceDutyTest, GoesAfterACommitUnlessItIsSaving) {
