@@ -7,6 +7,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/text/duration_words.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/cluster/truth/stage_balance.h"
 
 namespace shoal {
@@ -31,6 +32,21 @@ constexpr double kGainWorthAMove = 0.5;  // of what the mover computes, however 
     if (processes.name_of(process) == name) return keeper_of(processes.find(process)->join);
   }
   return std::nullopt;
+}
+
+// Work that is lost for good has to come back until the next machine goes, as if it were so many times as much; but a
+// stage that gains half a replica does not wait for quieter times.
+[[nodiscard]] RebalanceRule in_churn(RebalanceRule rule, double between_s) {
+  if (between_s >= rule.horizon_s) return rule;
+  const double most_s = std::max(rule.lost_work_s, kGainWorthAMove * rule.horizon_s);
+  rule.lost_work_s = std::min(rule.lost_work_s * rule.horizon_s / between_s, most_s);
+  return rule;
+}
+
+// To one digit: a reason is told again when it is another, not whenever a rate has changed a little.
+[[nodiscard]] double to_one_digit(double value) {
+  const double unit = std::pow(10, std::floor(std::log10(value)));
+  return std::round(value / unit) * unit;
 }
 
 }  // namespace
@@ -162,10 +178,8 @@ bool RebalanceDuty::is_urgent_now(const std::vector<StageLoad>& stages, Instant 
 }
 
 // Counts as cost the time that the last move took, and the rest of a step, for which nothing more is planned on the
-// mover; with rounds, what it trained since the last one. What it gains lasts until the end of the run at most. Work
-// that is lost for good has to come back until the next machine goes, as if it were so many times as much; but a stage
-// that gains half a replica does not wait for quieter times. Controls of experiments: without a least gain nobody
-// rests, and with an infinite horizon no cost counts.
+// mover; with rounds, what it trained since the last one. What it gains lasts until the end of the run at most.
+// Controls of experiments: without a least gain nobody rests, and with an infinite horizon no cost counts.
 RebalanceRule RebalanceDuty::rule_for(bool is_urgent, Instant now) const {
   const SupervisorConfig& config = truth_.config;
   RebalanceRule rule = config.rebalance;
@@ -177,13 +191,21 @@ RebalanceRule RebalanceDuty::rule_for(bool is_urgent, Instant now) const {
   if (move_took_) rule.warm_up_s = seconds(*move_took_);
   rule.lost_work_s = steps_at_stake * step_s;
   if (!std::isinf(rule.horizon_s)) rule.horizon_s = std::min(rule.horizon_s, static_cast<double>(left) * step_s);
-  const double between_s = lost_machines_.between_s(seconds(now - Instant{}));
-  if (between_s < rule.horizon_s) {
-    const double most_s = std::max(rule.lost_work_s, kGainWorthAMove * rule.horizon_s);
-    rule.lost_work_s = std::min(rule.lost_work_s * rule.horizon_s / between_s, most_s);
-  }
   rule.rest_s = is_urgent || rule.least_gain == 0 ? 0 : std::max(rule.rest_s, seconds(*config.rebalance_every));
   return rule;
+}
+
+// Names the losses of machines where they alone are why nobody moves.
+RebalanceDecision RebalanceDuty::decision_on(const BalanceQuestion& question, bool is_urgent, Instant now) const {
+  const RebalanceRule rule = rule_for(is_urgent, now);
+  const double between_s = lost_machines_.between_s(seconds(now - Instant{}));
+  RebalanceDecision decision = decide_move(question, in_churn(rule, between_s));
+  const bool is_for_losses = !decision.move && between_s < rule.horizon_s && decide_move(question, rule).move;
+  if (is_for_losses) {
+    decision.reason = compose("a move would lose work that its gain does not pay for before another machine goes, and ",
+                              "one goes about every ", number_text(to_one_digit(between_s), 0), " s");
+  }
+  return decision;
 }
 
 void RebalanceDuty::decide(std::vector<StageLoad> stages, bool is_urgent, Instant now, Answers& answers) {
@@ -195,7 +217,7 @@ void RebalanceDuty::decide(std::vector<StageLoad> stages, bool is_urgent, Instan
       if (!replica.is_on_its_way) replica.served_s = seconds(now - since->second);
     }
   }
-  const auto decision = decide_move({std::move(stages), {}, false}, rule_for(is_urgent, now));
+  const auto decision = decision_on({std::move(stages), {}, false}, is_urgent, now);
   if (decision.move) {
     begin(*decision.move, decision.reason, now, answers);
   } else if (std::exchange(why_not_, decision.reason) != decision.reason) {

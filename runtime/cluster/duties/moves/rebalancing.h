@@ -62,6 +62,7 @@ class RebalanceDuty {
   void note_leavers(Instant now);
   [[nodiscard]] bool is_urgent_now(const std::vector<StageLoad>& stages, Instant now);
   [[nodiscard]] RebalanceRule rule_for(bool is_urgent, Instant now) const;
+  [[nodiscard]] RebalanceDecision decision_on(const BalanceQuestion& question, bool is_urgent, Instant now) const;
   void decide(std::vector<StageLoad> stages, bool is_urgent, Instant now, Answers& answers);
   void begin(const StageMove& move, const std::string& reason, Instant now, Answers& answers);
   void follow_mover(Instant now, Answers& answers);
