@@ -110,6 +110,8 @@ Status take_controls(const Options& options, SwarmOrder& order) {
   if (!costs) return costs.failure();
   const auto error = options.number("--speed-error", 0, 1);
   if (!error) return error.failure();
+  if (*hysteresis && options.has("--least-gain"))
+    return usage("--hysteresis off is a least gain of 0; leave --least-gain away");
   if (*hysteresis) order.run.rule.least_gain = 0;
   if (*costs) order.run.rule.horizon_s = std::numeric_limits<double>::infinity();
   order.run.speed_error = error->value_or(0);

@@ -17,6 +17,7 @@
 #include "launch/say.h"
 #include "launch/stop_signals.h"
 #include "runtime/base/file.h"
+#include "runtime/cluster/balance/rebalance_control.h"
 #include "runtime/executor/poison_hook.h"
 #include "runtime/transport/control/control_client.h"
 
@@ -156,6 +157,7 @@ Result<int> keep_spawner(const KeepSpawnerOptions& options) {
 Result<int> run_spawner(const SpawnerOptions& options) {
   end_at_stop_signals();
   if (const auto poison = poison_from_environment(); !poison) return poison.failure();
+  if (const auto control = rebalance_control_from_environment(); !control) return control.failure();
   if (const auto enough = check_open_files(open_files_allowed()); !enough) return enough.failure();
   auto chosen = choose_run(options.run, surroundings_here());
   if (!chosen) return chosen.failure();

@@ -12,6 +12,7 @@
 #include "launch/stop_signals.h"
 #include "runtime/base/machine/bf16_units.h"
 #include "runtime/base/text/quantity_words.h"
+#include "runtime/cluster/balance/rebalance_control.h"
 #include "runtime/cluster/replicas_wanted.h"
 #include "runtime/device/nccl/nccl_library.h"
 #include "runtime/executor/poison_hook.h"
@@ -153,6 +154,7 @@ std::string choices_again(const TrainOptions& given) {
 Result<int> run_train(const TrainOptions& given) {
   end_at_stop_signals();
   if (const auto poison = poison_from_environment(); !poison) return poison.failure();
+  if (const auto control = rebalance_control_from_environment(); !control) return control.failure();
   const auto settled = with_devices_settled(given);
   if (!settled) return settled.failure();
   const TrainOptions& options = *settled;

@@ -2,10 +2,8 @@
 #include "launch/processes/spawner/supervisor_wiring.h"
 
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <string_view>
 #include <utility>
 
 #include "actors/data_loader.h"
@@ -16,6 +14,7 @@
 #include "launch/say.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text/shell_word.h"
+#include "runtime/cluster/balance/rebalance_control.h"
 #include "runtime/pipeline/schedule.h"
 #include "runtime/trace/metrics/branch_record.h"
 #include "runtime/transport/control/reach.h"
@@ -55,12 +54,6 @@ DataLoaderSettings loader_settings(const OpenedRun& run, const SupervisorConfig&
   return settings;
 }
 
-// A control of an experiment (tests/bench/moves_churn): SHOAL_REBALANCE_WITHOUT=hysteresis, or cost.
-bool is_control(std::string_view what) {
-  const char* const without = std::getenv("SHOAL_REBALANCE_WITHOUT");
-  return without != nullptr && without == what;
-}
-
 // Dials once: a detached actor, because a dial waits.
 caf::behavior prober(caf::event_based_actor* self) {
   return {[self](const std::string& host, std::uint16_t port) {
@@ -83,8 +76,8 @@ SupervisorConfig supervisor_config(const OpenedRun& run, const SpawnerProcessOpt
   out.replicas = replicas_wanted(config.pipeline);
   out.replicas_max = replicas_max(config.pipeline, options);
   if (config.swarm.rebalance_every_s > 0) out.rebalance_every = std::chrono::seconds(config.swarm.rebalance_every_s);
-  out.rebalance.least_gain = is_control("hysteresis") ? 0 : kLeastGainOfARun;
-  if (is_control("cost")) out.rebalance.horizon_s = std::numeric_limits<double>::infinity();
+  const auto control = rebalance_control_from_environment();  // the command that began the run has read it
+  out.rebalance = rule_of_a_run(control ? *control : RebalanceControl::kNone);
   constexpr std::size_t kEndless = std::numeric_limits<std::size_t>::max();
   const auto budget = static_cast<std::size_t>(config.swarm.restart_budget);
   out.restart_budget = budget == 0 ? kEndless : budget;

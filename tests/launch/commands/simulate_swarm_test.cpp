@@ -59,8 +59,7 @@ TEST(SimulateSwarmCommand, TakesControls) {
   EXPECT_GT(usual->order.run.rule.least_gain, 0);
   EXPECT_TRUE(std::isfinite(usual->order.run.rule.horizon_s));
   EXPECT_EQ(usual->order.run.speed_error, 0);
-  const auto control =
-      read({"--hysteresis", "off", "--move-cost", "ignored", "--speed-error", "0.1", "--least-gain", "0.05"});
+  const auto control = read({"--hysteresis", "off", "--move-cost", "ignored", "--speed-error", "0.1"});
   ASSERT_TRUE(control.ok()) << control.failure().message;
   EXPECT_EQ(control->order.run.rule.least_gain, 0);
   EXPECT_TRUE(std::isinf(control->order.run.rule.horizon_s));
@@ -69,6 +68,7 @@ TEST(SimulateSwarmCommand, TakesControls) {
 
 TEST(SimulateSwarmCommand, RefusesWhatMakesNoSense) {
   EXPECT_THAT(refusal({"--hysteresis", "on"}), HasSubstr("expected off"));
+  EXPECT_THAT(refusal({"--hysteresis", "off", "--least-gain", "0.05"}), HasSubstr("leave --least-gain away"));
   EXPECT_THAT(refusal({"--move-cost", "0"}), HasSubstr("expected ignored"));
   EXPECT_THAT(refusal({"--rebalance", "none,soon"}), HasSubstr("none or seconds"));
   EXPECT_THAT(refusal({"--rebalance", "0"}), HasSubstr("none or seconds"));
