@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <thread>
 #include <vector>
 
 namespace shoal {
@@ -34,5 +35,16 @@ void end_at_stop_signals();
 void block_stop_signals();
 // Takes one that waits, and whatever waits with it: the same wish. 0: none does.
 int take_stop_signal();
+
+// Takes the signals, which are blocked, of a process that has its status and finishes something that may hang, as a
+// disk does: the first changes nothing, a second ends the process at once with that status.
+class SecondSignalWatch {
+ public:
+  // was_asked: a first signal has been taken before.
+  SecondSignalWatch(int status, bool was_asked);
+
+ private:
+  std::jthread thread_;
+};
 
 }  // namespace shoal

@@ -151,32 +151,46 @@ TEST(Signals, DuringTheClosingSampleChangeNothing) {
   EXPECT_EQ(scene.records().finals.back().event, "finished");
 }
 
-// The lines of the run are a pipe, whose reader waits for a writer, as for a slow disk. The keeper stands still until
-// that is so.
-TEST(Signals, WhileAFinishedSpawnerDrawsChangeNothing) {
-  ProcessScene scene;
+// Starts a spawner whose run finishes. The lines of the run are a pipe then, whose reader waits for a writer, as for a
+// slow disk. The keeper stands still until that is so.
+Program& spawner_that_draws(ProcessScene& scene) {
   std::vector<std::string> words = {"spawner", "--out", scene.run().string(), "--steps", "3"};
   for (const std::string& word : settings_of(scene, {1, 1, 3, {}})) words.push_back(word);
   Program& spawner = scene.start(words);
   const auto join = wait_for_join_words(spawner);
-  ASSERT_FALSE(join.empty()) << spawner.err();
+  EXPECT_FALSE(join.empty()) << spawner.err();
+  if (join.empty()) return spawner;
   spawner.signal(SIGSTOP);
   scene.start(join);
   const auto is_alone = [&] { return named_like(scene.processes(), "internal-spawner").empty(); };
-  ASSERT_TRUE(wait_until(is_alone, kRunLimit)) << describe(scene.processes());
-  ASSERT_EQ(scene.records().finals.back().event, "finished");
+  EXPECT_TRUE(wait_until(is_alone, kRunLimit)) << describe(scene.processes());
+  EXPECT_EQ(scene.records().finals.back().event, "finished");
   const fs::path lines = scene.run() / "metrics.jsonl";
   fs::rename(lines, scene.folder() / "lines");
-  ASSERT_EQ(::mkfifo(lines.c_str(), 0600), 0);
+  EXPECT_EQ(::mkfifo(lines.c_str(), 0600), 0);
   spawner.signal(SIGCONT);
   const auto is_drawing = [&] { return scene.processes().size() == 1; };
-  ASSERT_TRUE(wait_until(is_drawing, kRunLimit)) << describe(scene.processes());
+  EXPECT_TRUE(wait_until(is_drawing, kRunLimit)) << describe(scene.processes());
+  return spawner;
+}
+
+TEST(Signals, OneWhileAFinishedSpawnerDrawsChangesNothing) {
+  ProcessScene scene;
+  Program& spawner = spawner_that_draws(scene);
+  const fs::path lines = scene.run() / "metrics.jsonl";
   spawner.signal(SIGTERM);
   EXPECT_FALSE(spawner.wait(Milliseconds(500)));
   const int writer = ::open(lines.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
   EXPECT_GE(writer, 0) << "it does not read";
   ::close(writer);
   fs::rename(scene.folder() / "lines", lines);
+  EXPECT_EQ(spawner.wait(kAtOnce), 0) << spawner.err();
+}
+
+TEST(Signals, TheSecondWhileAFinishedSpawnerDrawsEndsItAtOnce) {
+  ProcessScene scene;
+  Program& spawner = spawner_that_draws(scene);
+  send_twice(spawner, SIGTERM);
   EXPECT_EQ(spawner.wait(kAtOnce), 0) << spawner.err();
 }
 

@@ -10,6 +10,7 @@
 
 #include "launch/branches/branch_advice.h"
 #include "launch/branches/branch_entry.h"
+#include "launch/commands/inspect/plot.h"
 #include "launch/processes/run_directory.h"
 #include "launch/processes/start_points.h"
 #include "launch/processes/untold.h"
@@ -193,6 +194,11 @@ StateLeft newest_state(const RunDirectory& run, const Config& now, const std::ve
 }
 
 }  // namespace
+
+void draw_finished(const std::string& directory, const Result<int>& status, bool was_asked) {
+  const SecondSignalWatch watch(status ? *status : exit_code(status.failure().error), was_asked);
+  draw_at_end(directory);
+}
 
 void say_how_to_go_on(std::string_view command, const std::string& directory, int code) {
   if (is_saved_status(code)) say("stopped; go on with: ", command, " --resume ", shell_word(directory));

@@ -25,6 +25,10 @@ namespace shoal {
 // what travels or is saved in one piece.
 [[nodiscard]] Status check_states_can_travel(const Config& config);
 
+// Draws a run's picture once the run has its status: a second signal then ends this process at once with that, however
+// slow the disk is. was_asked: a first one has been taken.
+void draw_finished(const std::string& directory, const Result<int>& status, bool was_asked);
+
 // Tells the person how to go on with a run, where `code` is the status of one that was stopped and saved, or of one
 // that diverged. command: the words that began it, as "shoal train".
 void say_how_to_go_on(std::string_view command, const std::string& directory, int code);

@@ -6,7 +6,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "launch/commands/inspect/plot.h"
 #include "launch/commands/run/blamed_peers.h"
 #include "launch/commands/run/keepers.h"
 #include "launch/commands/run/run_entry.h"
@@ -139,9 +138,8 @@ Status check_can_listen(const ChosenRun& chosen, const HostPort& address) {
   return storage ? Status(Done{}) : storage.failure();
 }
 
-}  // namespace
-
-Result<int> keep_spawner(const KeepSpawnerOptions& options) {
+// was_asked: becomes true where a signal asked it to end.
+Result<int> keep_until_end(const KeepSpawnerOptions& options, bool& was_asked) {
   const RunDirectory run{options.run_directory};
   if (!options.is_restarted) set_spawner_json_aside(run);
   Keeper keeper({Duration::zero(), std::chrono::seconds(30)});
@@ -151,7 +149,16 @@ Result<int> keep_spawner(const KeepSpawnerOptions& options) {
     keeper.poll(
         [shower = std::make_shared<JoinLineShower>(run)](Keeper&) -> Result<bool> { return shower->has_shown(); });
   }
-  return keeper.run();
+  auto code = keeper.run();
+  was_asked = keeper.first_signal() != 0;
+  return code;
+}
+
+}  // namespace
+
+Result<int> keep_spawner(const KeepSpawnerOptions& options) {
+  bool was_asked = false;
+  return keep_until_end(options, was_asked);
 }
 
 Result<int> run_spawner(const SpawnerOptions& options) {
@@ -183,8 +190,9 @@ Result<int> run_spawner(const SpawnerOptions& options) {
   keep.stop_at_step = options.stop_at_step;
   keep.wait_timeout_s = options.wait_timeout_s;
   block_stop_signals();  // its keeper takes them; after that the run has its status
-  const auto code = keep_spawner(keep);
-  draw_at_end(chosen->directory);
+  bool was_asked = false;
+  const auto code = keep_until_end(keep, was_asked);
+  draw_finished(chosen->directory, code, was_asked);
   if (code) say_how_to_go_on("shoal spawner", chosen->directory, *code);
   return code;
 }

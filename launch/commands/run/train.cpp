@@ -1,7 +1,6 @@
 // `shoal train`: a whole run on this machine. Keeps one spawner keeper and the node keepers, which keep the rest.
 #include <filesystem>
 
-#include "launch/commands/inspect/plot.h"
 #include "launch/commands/run/devices.h"
 #include "launch/commands/run/keepers.h"
 #include "launch/commands/run/run_entry.h"
@@ -75,7 +74,8 @@ Result<bool> start_nodes(Keeper& keeper, const RunDirectory& run, std::uint64_t 
   return true;
 }
 
-Result<int> keep_run(const TrainOptions& options, const ChosenRun& chosen) {
+// was_asked: becomes true where a signal asked it to end.
+Result<int> keep_run(const TrainOptions& options, const ChosenRun& chosen, bool& was_asked) {
   const RunDirectory run{chosen.directory};
   const auto& pipeline = chosen.config.pipeline;
   const ReplicasWanted replicas = replicas_wanted(pipeline);
@@ -92,7 +92,9 @@ Result<int> keep_run(const TrainOptions& options, const ChosenRun& chosen) {
   if (auto status = keeper.add(spawner_keeper_ward(options, chosen)); !status) return status.failure();
   keeper.poll(
       [run, nodes, devices = options.devices](Keeper& asked) { return start_nodes(asked, run, nodes, devices); });
-  return keeper.run();
+  auto code = keeper.run();
+  was_asked = keeper.first_signal() != 0;
+  return code;
 }
 
 // The run is finished and saved, whatever becomes of the sample: a signal cuts it short and nothing else.
@@ -184,8 +186,9 @@ Result<int> run_train(const TrainOptions& given) {
     return become_single(options, *chosen);
   }
   block_stop_signals();  // keepers take them; between the two they wait
-  const auto code = keep_run(options, *chosen);
-  draw_at_end(chosen->directory);
+  bool was_asked = false;
+  const auto code = keep_run(options, *chosen, was_asked);
+  draw_finished(chosen->directory, code, was_asked);
   if (code && *code == 0) show_sample(*chosen);
   if (code) say_how_to_go_on("shoal train" + choices_again(given), chosen->directory, *code);
   return code;
