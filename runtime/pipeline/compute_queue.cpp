@@ -32,6 +32,11 @@ std::set<ComputeQueue::Ranked>::const_iterator ComputeQueue::best(TrainingWork t
                       [](const Ranked& task) { return task.kind == TaskKind::kEvaluate; });
 }
 
+bool ComputeQueue::has_pass() const {
+  return std::ranges::any_of(
+      tasks_, [](const Ranked& task) { return task.kind == TaskKind::kForward || task.kind == TaskKind::kBackward; });
+}
+
 std::optional<Task> ComputeQueue::take(TrainingWork training) {
   const auto place = best(training);
   if (place == tasks_.end()) return std::nullopt;

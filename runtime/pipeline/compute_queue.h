@@ -35,6 +35,8 @@ class ComputeQueue {
 
   void add(const Task& task) { tasks_.insert({rank_of(task.kind), task.microbatch, task.kind}); }
   [[nodiscard]] bool has_task(TrainingWork training) const { return best(training) != tasks_.end(); }
+  // Says whether a forward or a backward of training waits, for which other replicas wait in turn.
+  [[nodiscard]] bool has_pass() const;
   [[nodiscard]] std::optional<Task> take(TrainingWork training);
   // Takes what may not stay behind: the oldest microbatch whose weights' gradients wait.
   [[nodiscard]] std::optional<MicrobatchId> take_accumulation();

@@ -117,15 +117,15 @@ class LinkCredits {
 
 enum class OtherWork : std::uint8_t { kNone, kWaits };
 
-// Returns how many of each replica's last ones that may be at most: one more while other work waits behind it, as where
-// links take long and more is in flight for that. Without such work it would only come back to the stage before sooner
-// than that one has sent its last forwards on.
+// Returns how many of each replica's last ones that may be at most: one more while a forward or backward waits behind
+// it, as where links take long and more is in flight for that. Without one it would only come back to the stage before
+// sooner than that one has sent its last forwards on.
 [[nodiscard]] inline std::uint32_t answers_first_at_most(StageId stage) {
   return answers_first(stage) + (stage.value == 0 ? 0 : 1);
 }
 
 // A step's microbatches are given out in the order of their numbers: the highest ones are each replica's last ones.
-// other: what the replica has to do beside this one.
+// other: forwards and backwards that the replica has to do beside this one.
 [[nodiscard]] inline bool is_answered_first(MicrobatchId microbatch, std::uint32_t microbatch_count, StageId stage,
                                             std::size_t replicas, OtherWork other) {
   const std::uint32_t count = other == OtherWork::kWaits ? answers_first_at_most(stage) : answers_first(stage);

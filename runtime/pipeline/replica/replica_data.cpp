@@ -265,7 +265,7 @@ void ReplicaData::start(const Task& task, ReplicaTurn& turn) {
   if (task.kind == TaskKind::kAccumulate) return turn.stream(AccumulateJob{task.microbatch}, Activity::kBackward);
   LedgerEntry* entry = ledger_.find(task.microbatch);
   CHECK(entry != nullptr, "queued work is in the ledger");
-  const OtherWork other = has_task(self) ? OtherWork::kWaits : OtherWork::kNone;
+  const OtherWork other = queue_.has_pass() ? OtherWork::kWaits : OtherWork::kNone;
   const auto when = weight_gradients_of(task.microbatch, self, other);
   entry->timing.queue_ms += static_cast<float>(milliseconds(turn.now() - entry->ready_since));
   if (task.kind == TaskKind::kBackward) {

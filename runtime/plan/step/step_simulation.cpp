@@ -267,8 +267,7 @@ void StepSimulation::take_answer(std::size_t machine, MicrobatchId microbatch, c
 WeightGradients StepSimulation::gradients_of(std::size_t machine, MicrobatchId microbatch) const {
   const StageId stage{static_cast<std::uint32_t>(moves_.stage_of(machine))};
   const auto count = static_cast<std::uint32_t>(microbatches_per_step(scene_.config));
-  const bool has_more = replicas_[machine].queue.has_task(TrainingWork::kAllowed);
-  const OtherWork other = has_more ? OtherWork::kWaits : OtherWork::kNone;
+  const OtherWork other = replicas_[machine].queue.has_pass() ? OtherWork::kWaits : OtherWork::kNone;
   const bool is_later = is_answered_first(microbatch, count, stage, moves_.members()[stage.value].size(), other);
   return is_later ? WeightGradients::kLater : WeightGradients::kAtOnce;
 }

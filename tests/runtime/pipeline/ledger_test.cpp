@@ -118,6 +118,24 @@ TEST(ComputeQueue, WeightsGradientsComeLastUntilTooManyOfThemWait) {
   }
 }
 
+// One more is answered first for those alone who wait for a forward or a backward.
+TEST(ComputeQueue, KnowsPassesFromWorkThatNobodyWaitsFor) {
+  for (const Schedule schedule : {Schedule::k1f1b, Schedule::kAfab}) {
+    ComputeQueue queue(schedule, 2);
+    EXPECT_FALSE(queue.has_pass());
+    queue.add({TaskKind::kAccumulate, MicrobatchId{1}});
+    queue.add({TaskKind::kEvaluate, MicrobatchId{1}});
+    EXPECT_TRUE(queue.has_task(TrainingWork::kAllowed));
+    EXPECT_FALSE(queue.has_pass());
+    for (const TaskKind kind : {TaskKind::kForward, TaskKind::kBackward}) {
+      queue.add({kind, MicrobatchId{2}});
+      EXPECT_TRUE(queue.has_pass());
+      queue.drop_training_of(MicrobatchId{2});
+      EXPECT_FALSE(queue.has_pass());
+    }
+  }
+}
+
 TEST(Schedule, TheLastMicrobatchesOfAStepAreAnsweredFirst) {
   const auto first_of_8 = [](std::uint32_t stage, std::size_t replicas, OtherWork other = OtherWork::kNone) {
     for (std::uint32_t index = 0; index < 8; ++index) {
