@@ -68,7 +68,7 @@ DeviceNeed device_need(const Config& config, const std::vector<CutStage>& stages
   const MemoryNeed host = memory_need(config, stages, stage, replicas);
   const std::uint64_t agreed = config.sync.mode == SyncMode::kDiloco ? host.weights : 0;
   DeviceNeed need;
-  need.held = held_microbatches(config, stage);
+  need.held = held_microbatches(config, stage, LaterStages::kSlow);  // a device has no memory to lend
   need.per_microbatch = bytes_in_flight(config, stages[stage]);
   const std::uint64_t copies = copies_of(config, stages[stage], host.weights);
   need.beside = kContextBytes + (config.sync.backend == SyncBackend::kNccl ? kCommunicatorBytes : 0);

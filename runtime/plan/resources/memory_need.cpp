@@ -95,19 +95,21 @@ std::uint64_t total_bytes(const MemoryNeed& need) {
   return kept + std::max(computing_bytes(need), need.reduction) + need.allocator;
 }
 
-std::uint64_t held_microbatches(const Config& config, std::size_t stage) {
+std::uint64_t held_microbatches(const Config& config, std::size_t stage, LaterStages later_stages) {
   const StageId id{static_cast<std::uint32_t>(stage)};
-  const auto stages = static_cast<std::size_t>(config.pipeline.stages);
   const auto microbatches = static_cast<std::uint64_t>(microbatches_per_step(config));
-  const std::uint64_t later = config.pipeline.recompute ? 0 : answers_first(id);
-  // One of a stage's credits is at each stage before it. The last stage answers each at once.
-  const std::uint64_t credits = credits_per_first_replica(config);
-  const bool is_last = stage + 1 == stages;
-  const std::uint64_t waiting = is_last ? 1 : std::max<std::uint64_t>(credits, stage + 1) - stage;
+  const bool is_slow = later_stages == LaterStages::kSlow;
+  const std::uint64_t most = accumulations_that_may_wait(config.pipeline, id);
+  const std::uint64_t accumulations = is_slow ? most : std::min<std::uint64_t>(answers_first(id), most);
+  // Where all is quick, one of a stage's credits is at each stage before it. The last stage answers each at once.
+  const std::uint64_t of_schedule = std::max<std::uint64_t>(credits_per_first_replica(config), stage + 1) - stage;
+  const std::uint64_t unanswered = is_slow ? credits_at_most(config) : of_schedule;
+  const bool is_last = stage + 1 == static_cast<std::size_t>(config.pipeline.stages);
+  const std::uint64_t waiting = is_last ? 1 : unanswered;
   const std::uint64_t torn_down = is_last ? 0 : 1;  // while its answer brings the next
   const bool is_in_order = replicas_wanted(config.pipeline).most() == 1;
   const std::uint64_t held =
-      is_in_order ? std::max(waiting + torn_down, later) : waiting + std::max<std::uint64_t>(later, torn_down);
+      is_in_order ? std::max(waiting + torn_down, accumulations) : waiting + std::max(accumulations, torn_down);
   return std::min(held, microbatches);
 }
 
@@ -117,9 +119,7 @@ CreditNeed credit_need(const Config& config, const std::vector<CutStage>& stages
   out.microbatches = credits_per_first_replica(config);
   out.at_most = credits_at_most(config);
   out.input_bytes = out.at_most * input_bytes(config, stage);
-  const std::uint64_t later = accumulations_that_may_wait(config.pipeline, StageId{static_cast<std::uint32_t>(stage)});
-  const bool is_last = stage + 1 == stages.size();  // it computes a microbatch's forward and backward at once
-  const std::uint64_t held = (is_last ? 1 : out.at_most) + std::max<std::uint64_t>(later, is_last ? 0 : 1);
+  const std::uint64_t held = held_microbatches(config, stage, LaterStages::kSlow);
   MemoryNeed need = memory_need(config, stages, stage, replicas);
   need.activations = held_activations(config, stages[stage], held) + out.input_bytes;
   need.allocator = std::max(computing_bytes(need), need.reduction) / kAllocatorDivisor;
@@ -143,7 +143,7 @@ MemoryNeed memory_need(const Config& config, const std::vector<CutStage>& stages
   need.mean = vector;
   need.gradients = vector;
   need.reduction = reduction_bytes(need.accumulators, replicas);
-  need.activations = held_activations(config, cut, held_microbatches(config, stage));
+  need.activations = held_activations(config, cut, held_microbatches(config, stage, LaterStages::kQuick));
   need.letters = kept_letters(config, stages.size(), stage, replicas);
   need.image = cut.state_bytes;
   need.allocator = std::max(computing_bytes(need), need.reduction) / kAllocatorDivisor;

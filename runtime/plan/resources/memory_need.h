@@ -43,10 +43,15 @@ struct MemoryItem {
 // Returns the most that is held at once: a step computes (gradients, activations, letters) or reduces, never both.
 [[nodiscard]] std::uint64_t total_bytes(const MemoryNeed& need);
 
-// Microbatches in flight whose activations a replica of that stage holds at once: those that wait for their answer, and
-// those that are answered and not accumulated yet. With one replica in each stage they come in order, and accumulations
-// wait for the last few of a step alone (is_answered_first() in schedule.h): all that is held then is among these.
-[[nodiscard]] std::uint64_t held_microbatches(const Config& config, std::size_t stage);
+// Quick: what workers were measured with. Slow: a later stage's machines or links are, so that all credits that links
+// may bring wait for its answers, and one more of a step's last ones is answered first (schedule.h): the most there is.
+enum class LaterStages : std::uint8_t { kQuick, kSlow };
+
+// Microbatches in flight whose activations a replica of that stage holds at once, on any device: those that wait for
+// their answer, and those that are answered and not accumulated yet. With one replica in each stage they come in order,
+// and accumulations wait for the last few of a step alone (is_answered_first() in schedule.h): all that is held then is
+// among these.
+[[nodiscard]] std::uint64_t held_microbatches(const Config& config, std::size_t stage, LaterStages later_stages);
 
 // What a replica holds at most of microbatches that are not answered, and by that what the stage before may have sent
 // it: the data loader gives no more of them to it (P-14).

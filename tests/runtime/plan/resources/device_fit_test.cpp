@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "launch/commands/plan/model_cut.h"
+#include "runtime/pipeline/schedule.h"
 #include "runtime/plan/resources/memory_need.h"
 
 namespace shoal {
@@ -87,6 +88,34 @@ TEST(DeviceFit, IsNearWhatAnH100Used) {
   }
 }
 
+// A replica may hold what its queue lets wait and the one that it computes, and what its credits bring before that.
+TEST(DeviceFit, CountsAllThatAReplicaMayHold) {
+  for (const int stages : {2, 4}) {
+    for (const int replicas : {1, 2}) {
+      Config config;
+      config.model = {.layers = 4, .heads = 1, .width = 16, .context = 8, .vocabulary = 64};
+      config.batch = {64, 1};
+      config.pipeline.stages = stages;
+      config.pipeline.replicas = replicas;
+      const auto cut = cut_of(config);
+      ASSERT_TRUE(cut.ok());
+      for (std::size_t stage = 0; stage < cut->size(); ++stage) {
+        SCOPED_TRACE(testing::Message() << stages << "x" << replicas << ", stage " << stage);
+        const std::uint64_t held = device_need(config, *cut, stage, static_cast<std::size_t>(replicas)).held;
+        const std::uint64_t waiting =
+            accumulations_that_may_wait(config.pipeline, StageId{static_cast<std::uint32_t>(stage)});
+        const bool is_last = stage + 1 == cut->size();
+        EXPECT_GE(held, is_last ? 1U : credits_at_most(config) + 1) << "where later stages are slow";
+        EXPECT_GE(held, replicas == 1 ? waiting : waiting + 1) << "in order the computed one is among the last ones";
+        EXPECT_EQ(held, held_microbatches(config, stage, LaterStages::kSlow)) << "as the plan of a processor";
+        EXPECT_LE(held_microbatches(config, stage, LaterStages::kQuick), held);
+      }
+      config.pipeline.credits = 1;
+      EXPECT_EQ(device_need(config, *cut, 0, static_cast<std::size_t>(replicas)).held, 2U) << "control";
+    }
+  }
+}
+
 // GPT-2 small: what each item of a device is made of, from the configuration.
 TEST(DeviceFit, CountsWhatADeviceHolds) {
   Config config;
@@ -101,7 +130,7 @@ TEST(DeviceFit, CountsWhatADeviceHolds) {
   const std::uint64_t parameters = (*cut)[0].parameter_count;
   EXPECT_GT(need.kept, parameters * (4 + 8 + 8 + 4));
   EXPECT_LT(need.kept, parameters * (4 + 8 + 8 + 4) + kGibibyte);
-  EXPECT_EQ(need.held, held_microbatches(config, 0));
+  EXPECT_EQ(need.held, held_microbatches(config, 0, LaterStages::kSlow));
   EXPECT_EQ(need.per_microbatch, 4U * 1024 * 4 * ((*cut)[0].kept_values + 768));
   Config recomputed = config;
   recomputed.pipeline.recompute = true;

@@ -175,10 +175,10 @@ TEST(RunPlan, SaysWhatFitsAndWhatWould) {
   const auto plan = planned(order);
   EXPECT_FALSE(plan.fits);
   EXPECT_THAT(plan.would_fit, Contains("pipeline.recompute=true"));
-  EXPECT_THAT(plan.would_fit, Contains("pipeline.stages=4"));
+  EXPECT_THAT(plan.would_fit, Contains("pipeline.stages=3"));
   for (const std::string& setting : plan.would_fit) EXPECT_THAT(text_of(plan), HasSubstr("--set " + setting));
   Config changed = order.config;
-  changed.pipeline.stages = 4;
+  changed.pipeline.stages = 3;
   PlanOrder with = order_of(changed);
   with.memory_bytes = order.memory_bytes;
   EXPECT_TRUE(planned(with).fits);
