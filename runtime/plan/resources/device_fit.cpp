@@ -61,6 +61,12 @@ constexpr std::uint64_t kPassingVectors = 10;  // bytes per element of a microba
   return tokens_of_microbatch(config) * kFloat * (config.pipeline.recompute ? width : stage.kept_values + width);
 }
 
+// A member that stays alone has nobody to buffer for.
+[[nodiscard]] bool has_communicator(const Config& config, std::size_t replicas) {
+  const bool may_have_two = replicas > 1 || config.pipeline.replicas_max != 1;
+  return config.sync.backend == SyncBackend::kNccl && may_have_two;
+}
+
 }  // namespace
 
 DeviceNeed device_need(const Config& config, const std::vector<CutStage>& stages, std::size_t stage,
@@ -71,7 +77,8 @@ DeviceNeed device_need(const Config& config, const std::vector<CutStage>& stages
   need.held = held_microbatches(config, stage, LaterStages::kSlow);  // a device has no memory to lend
   need.per_microbatch = bytes_in_flight(config, stages[stage]);
   const std::uint64_t copies = copies_of(config, stages[stage], host.weights);
-  need.beside = kContextBytes + (config.sync.backend == SyncBackend::kNccl ? kCommunicatorBytes : 0);
+  need.communicator = has_communicator(config, replicas) ? kCommunicatorBytes : 0;
+  need.beside = kContextBytes + need.communicator;
   need.kept = host.weights + copies + host.optimizer + agreed + host.accumulators + host.mean + need.beside;
   const std::uint64_t tokens = tokens_of_microbatch(config);
   const std::uint64_t head = stages[stage].has_head ? head_bytes(config, tokens) : 0;  // before others have gradients
@@ -98,12 +105,15 @@ std::optional<std::string> lack_on_device(const DeviceNeed& need, std::uint64_t 
 }
 
 std::string parts_of_need(const DeviceNeed& need, const MemoryNeed& of_replica) {
+  const std::string communicator =
+      need.communicator > 0 ? compose(", NCCL's communicator ", exactly(need.communicator)) : std::string();
   return compose(exactly(bytes_at(need, need.held)), " GiB: weights ", exactly(of_replica.weights), ", averages ",
                  exactly(of_replica.optimizer), ", sums ", exactly(of_replica.accumulators), ", mean ",
-                 exactly(of_replica.mean), ", context ", exactly(need.beside), ", in all ", exactly(need.kept),
-                 " kept; while it computes ", exactly(need.computing), " (gradients ", exactly(of_replica.gradients),
-                 ", letters ", exactly(of_replica.letters), ") and ", need.held, " x ", exactly(need.per_microbatch),
-                 " in flight, or ", exactly(need.reducing), " while it reduces; and a twentieth of these");
+                 exactly(of_replica.mean), ", context ", exactly(need.beside - need.communicator), communicator,
+                 ", in all ", exactly(need.kept), " kept; while it computes ", exactly(need.computing), " (gradients ",
+                 exactly(of_replica.gradients), ", letters ", exactly(of_replica.letters), ") and ", need.held, " x ",
+                 exactly(need.per_microbatch), " in flight, or ", exactly(need.reducing),
+                 " while it reduces; and a twentieth of these");
 }
 
 std::string use_text(const DeviceUse& use, const DeviceNeed& need) {

@@ -26,7 +26,8 @@ inline constexpr std::uint64_t kCommunicatorBytes = kCommunicatorChannels * 2 * 
 
 struct DeviceNeed {
   std::uint64_t kept = 0;            // weights and their copies, averages, sums, mean, and what is `beside`
-  std::uint64_t beside = 0;          // what torch does not allocate: the device's own context, NCCL's buffers
+  std::uint64_t beside = 0;          // what torch does not allocate: the device's own context, and the communicator
+  std::uint64_t communicator = 0;    // of these: NCCL's buffers, where a stage may have more than one member
   std::uint64_t computing = 0;       // gradients, logits, letters, and one graph where it is computed again
   std::uint64_t per_microbatch = 0;  // of those in flight
   std::uint64_t reducing = 0;        // in place of these two, between the microbatches and the update

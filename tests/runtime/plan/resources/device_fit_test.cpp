@@ -13,6 +13,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr std::uint64_t kGibibyte = std::uint64_t{1} << 30U;
 
@@ -142,7 +143,11 @@ TEST(DeviceFit, CountsWhatADeviceHolds) {
   by_nccl.sync.backend = SyncBackend::kNccl;
   const DeviceNeed more = device_need(by_nccl, *cut, 0, 1);
   EXPECT_EQ(more.kept - need.kept, kCommunicatorBytes);
-  EXPECT_EQ(more.beside - need.beside, kCommunicatorBytes);
+  EXPECT_EQ(more.beside - need.beside, kCommunicatorBytes) << "nodes that come later may serve the stage too";
+  EXPECT_THAT(parts_of_need(more, MemoryNeed()), HasSubstr(", context 0.745, NCCL's communicator 0.750, in all"));
+  EXPECT_THAT(parts_of_need(need, MemoryNeed()), Not(HasSubstr("NCCL")));
+  by_nccl.pipeline.replicas_max = 1;
+  EXPECT_EQ(device_need(by_nccl, *cut, 0, 1).beside, need.beside) << "a member that stays alone";
   Config fast = config;
   fast.sync.reduction = Reduction::kFast;
   EXPECT_EQ(need.kept - device_need(fast, *cut, 0, 1).kept, parameters * 4);
