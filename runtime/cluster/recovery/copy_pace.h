@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/compose.h"
@@ -46,7 +47,7 @@ class StepPace {
   std::optional<Duration> mean_;
 };
 
-// How fast the newest copy of a state comes.
+// How fast the newest copy of a state comes, or would come if nobody shared its donor's link.
 class CopyPace {
  public:
   static constexpr Duration kLeast = std::chrono::seconds(5);
@@ -55,8 +56,9 @@ class CopyPace {
   static constexpr int kSumsOfState = 3;
   static constexpr int kStepsOfSum = 2;
 
-  // So many bytes of all are there; fewer than before: it has begun again.
-  void arriving(std::uint64_t bytes, std::uint64_t bytes_total, Instant now) {
+  // So many bytes of all are there; fewer than before: it has begun again. So many copies, this one included, share its
+  // donor's link: where that changes, another stretch begins.
+  void arriving(std::uint64_t bytes, std::uint64_t bytes_total, std::size_t sharers, Instant now) {
     if (!stretch_ || bytes < newest_.bytes) {
       *this = CopyPace();
       stretch_ = Point{bytes, now};
@@ -64,22 +66,22 @@ class CopyPace {
     }
     newest_ = {bytes, now};
     bytes_total_ = bytes_total;
+    if (std::exchange(sharers_, sharers) != sharers) stretch_ = newest_;
     if (now - stretch_->at < kStretch || bytes <= stretch_->bytes) return;
     const double seconds = milliseconds(now - stretch_->at) / 1000;
-    fastest_per_second_ = std::max(fastest_per_second_, static_cast<double>(bytes - stretch_->bytes) / seconds);
+    const double per_second = static_cast<double>(sharers * (bytes - stretch_->bytes)) / seconds;
+    fastest_per_second_ = std::max(fastest_per_second_, per_second);
     stretch_ = newest_;
   }
-  // Says why it cannot follow steps of that length; empty: it can, or too little is known. So many copies, this one
-  // included, may share its donor's link: alone it would come that much faster.
-  [[nodiscard]] std::string why_too_slow(Duration step, std::size_t sharers = 1) const {
+  // Says why it cannot follow steps of that length; empty: it can, or too little is known.
+  [[nodiscard]] std::string why_too_slow(Duration step) const {
     const bool is_there = newest_.bytes >= bytes_total_;
     if (newest_.at - began_ < (is_there ? kLeast : kOnTheWay) || fastest_per_second_ == 0) return {};
-    const double per_second = static_cast<double>(sharers) * fastest_per_second_;
     const double sum_bytes = static_cast<double>(bytes_total_) / kSumsOfState;
-    const double sum_seconds = sum_bytes / per_second;
+    const double sum_seconds = sum_bytes / fastest_per_second_;
     const double step_seconds = milliseconds(step) / 1000;
     if (sum_seconds <= kStepsOfSum * step_seconds) return {};
-    return compose("its link brings ", number_text(per_second / 1e6, 1), " MB/s: the sum of a step (at least ",
+    return compose("its link brings ", number_text(fastest_per_second_ / 1e6, 1), " MB/s: the sum of a step (at least ",
                    number_text(sum_bytes / 1e6, 1), " MB) takes ", number_text(sum_seconds, 1), " s, and a step ",
                    number_text(step_seconds, 1), " s; it cannot follow");
   }
@@ -92,7 +94,8 @@ class CopyPace {
   std::optional<Point> stretch_;  // where the newest one began
   Point newest_{};
   std::uint64_t bytes_total_ = 0;
-  double fastest_per_second_ = 0;
+  std::size_t sharers_ = 1;
+  double fastest_per_second_ = 0;  // alone on the link
   Instant began_{};
 };
 

@@ -37,7 +37,7 @@ void JoinDesk::arriving(Incarnation replica, std::uint64_t bytes, std::uint64_t 
   for (Joiner& joiner : joiners_) {
     if (joiner.order.replica != replica) continue;
     (void)joiner.state.seen(bytes, now);
-    joiner.pace.arriving(bytes, bytes_total, now);
+    joiner.pace.arriving(bytes, bytes_total, sharers_with(joiner), now);
   }
 }
 
@@ -127,12 +127,16 @@ std::optional<JoinDecision> JoinDesk::judge_late(Joiner& joiner, std::uint64_t c
 // To wait for one that cannot follow would let it in, and then every step would take as long as its link needs.
 std::optional<JoinDecision> JoinDesk::judge_pace(const Joiner& joiner) const {
   if (!follows_sums_ || !steps_.mean()) return std::nullopt;
-  const auto copies = std::ranges::count_if(joiners_, [&](const Joiner& other) {
-    return !other.ready && other.order.stage == joiner.order.stage && other.process != joiner.process;
-  });
-  std::string why = joiner.pace.why_too_slow(*steps_.mean(), 1 + static_cast<std::size_t>(copies));
+  std::string why = joiner.pace.why_too_slow(*steps_.mean());
   if (why.empty()) return std::nullopt;
   return JoinDecision{JoinOutcome::kGiveUp, joiner, std::move(why)};
+}
+
+std::size_t JoinDesk::sharers_with(const Joiner& joiner) const {
+  const auto others = std::ranges::count_if(joiners_, [&](const Joiner& other) {
+    return !other.ready && other.order.stage == joiner.order.stage && other.process != joiner.process;
+  });
+  return 1 + static_cast<std::size_t>(others);
 }
 
 bool JoinDesk::holds_commit(Instant now) const {

@@ -81,6 +81,8 @@ class JoinDesk {
   [[nodiscard]] std::optional<JoinDecision> judge(Joiner& joiner, std::uint64_t committed_steps, Instant now);
   [[nodiscard]] std::optional<JoinDecision> judge_late(Joiner& joiner, std::uint64_t committed_steps, Instant now);
   [[nodiscard]] std::optional<JoinDecision> judge_pace(const Joiner& joiner) const;
+  // Copies, this one included, that may share the link of its donor.
+  [[nodiscard]] std::size_t sharers_with(const Joiner& joiner) const;
 
   bool follows_sums_;
   StepPace steps_;

@@ -241,6 +241,28 @@ TEST(JoinDesk, OneThatSharesItsDonorsLinkIsJudgedAsIfItWereAlone) {
   }
 }
 
+// What came while it was alone says all of its link; another one that comes later does not make that more.
+TEST(JoinDesk, OneThatWasAloneIsNotJudgedAsIfItHadShared) {
+  SlowJoiner bench;
+  for (int second = 1; second <= 12 && bench.decisions.empty(); ++second) {
+    bench.now += 1s;
+    if (second % 2 == 0) ++bench.committed;
+    if (second == 7) {
+      SpawnStage order;
+      order.stage = kStage;
+      order.replica = Incarnation{20};
+      order.donor = kMember;
+      bench.desk.ask(order, ProcessIncarnation{5}, bench.now);
+    }
+    bench.bytes += second < 7 ? 6'000'000 : 3'000'000;  // 8.3 MB/s are needed: sums of 33 MB, steps of 2 s
+    bench.desk.arriving(kJoiner, bench.bytes, bench.bytes_total, bench.now);
+    bench.decisions = bench.desk.decide(bench.committed, bench.now);
+  }
+  ASSERT_EQ(bench.decisions.size(), 1U);
+  EXPECT_EQ(bench.decisions[0].outcome, JoinOutcome::kGiveUp);
+  EXPECT_NE(bench.decisions[0].reason.find("its link brings 6.0 MB/s"), std::string::npos) << bench.decisions[0].reason;
+}
+
 TEST(JoinDesk, ForgetsWhoWasGivenUpWhereAllBeginsAnew) {
   SlowJoiner bench;
   bench.copy(1s);
