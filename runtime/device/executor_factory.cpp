@@ -49,7 +49,7 @@ bool wants_graphs() {
   return asked != nullptr && std::string_view(asked) == "1";
 }
 
-// Where bits need not repeat, bf16 attends by cuDNN's operator if the device is one of its. Else the log says why not.
+// Lets bf16 attend by cuDNN's operator where bits need not repeat and the device is one of its, else logs why not.
 void choose_attention(const DeviceName& device, const Config& config) {
   if (config.model.precision != Precision::kBf16 || config.sync.reduction == Reduction::kExact) return;
   const Status has_cudnn = device_plugin()->check_cudnn_attention(device.index);

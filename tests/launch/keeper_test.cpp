@@ -447,7 +447,7 @@ bool writes_core(pid_t pid) {
   return words && words->find("crashed") != std::string::npos && times_asked++ == 0;
 }
 
-// Of four that show a sign and then none: one is frozen, one may be silent for longer, one owes no further sign, and
+// Keeps four that show a sign and then none: one is frozen, one may be silent for longer, one owes no further sign, and
 // one writes its core.
 TEST_F(KeeperTest, KillsAndStartsAgainOnlyWhomItsSilenceShowsToBeFrozen) {
   const std::pair<const char*, const char*> scripts[] = {

@@ -227,7 +227,7 @@ double computing_rate(const MachineOffer& offer, const StageNeed& need, std::uin
   return static_cast<double>(offer.multiply_adds_s) * used / need.multiply_adds;
 }
 
-// Of a microbatch that is trained on; it is computed in as long as this many forwards take.
+// Counts passes of a microbatch that is trained on: it is computed in as long as this many forwards take.
 double link_rate(std::uint64_t bit_s, double bytes) {
   constexpr double kForwardsOfTraining = 3;
   if (bit_s == 0 || bytes <= 0) return std::numeric_limits<double>::infinity();

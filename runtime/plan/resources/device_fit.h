@@ -17,7 +17,7 @@
 
 namespace shoal {
 
-// What NCCL keeps on a device for one communicator, of which a stage has one at a time: buffers of its channels for the
+// NCCL's memory on a device for one communicator, of which a stage has one at a time: buffers of its channels for the
 // ring and for the tree, to receive in (10 MiB: 4 of its protocol "simple", 0.5 of "LL", 4.7 of "LL128") and to send
 // from (2 MiB). It takes so many channels between GPUs that NVLink connects, and fewer elsewhere. Read (NVIDIA/nccl on
 // GitHub, issues 986 and 1685; NCCL_BUFFSIZE, 4 MiB), and not measured between GPUs: an upper bound.

@@ -101,7 +101,7 @@ std::uint64_t held_microbatches(const Config& config, std::size_t stage, LaterSt
   const bool is_slow = later_stages == LaterStages::kSlow;
   const std::uint64_t most = accumulations_that_may_wait(config.pipeline, id);
   const std::uint64_t accumulations = is_slow ? most : std::min<std::uint64_t>(answers_first(id), most);
-  // Where all is quick, one of a stage's credits is at each stage before it. The last stage answers each at once.
+  // One of a stage's credits is at each stage before it, where all is quick. The last stage answers each at once.
   const std::uint64_t of_schedule = std::max<std::uint64_t>(credits_per_first_replica(config), stage + 1) - stage;
   const std::uint64_t unanswered = is_slow ? credits_at_most(config) : of_schedule;
   const bool is_last = stage + 1 == static_cast<std::size_t>(config.pipeline.stages);

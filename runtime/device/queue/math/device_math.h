@@ -53,7 +53,7 @@ class DeviceMath {
   [[nodiscard]] virtual LossAndGradient loss_and_gradient(const at::Tensor& logits_BTV,
                                                           const at::Tensor& targets_BT) const = 0;
 
-  // What is computed over every tensor of a flat array at once (flat_math.h); this outlives the result.
+  // Gives what computes over every tensor of a flat array at once (flat_math.h); this outlives the result.
   [[nodiscard]] virtual std::unique_ptr<FlatMath> of_flat(std::vector<FlatSpan> spans, at::Device device) const = 0;
 
   // A kernel that meets the fault or does not end; for tests of what follows. Not of a lack of memory.

@@ -1,4 +1,4 @@
-// What stands beside the sums over flat arrays, by torch's operators.
+// Computes by torch's operators what stands beside the sums over flat arrays.
 #include <cmath>
 #include <stdexcept>
 

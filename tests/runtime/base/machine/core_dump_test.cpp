@@ -1,4 +1,4 @@
-// What /proc says of a process that writes its core, and of all others.
+// Tests what /proc says of a process that writes its core, and of all others.
 #include "runtime/base/machine/core_dump.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What is read of JSON that anybody may have written.
+// Tests what is read of JSON that anybody may have written.
 #include "runtime/base/text/json_fields.h"
 
 #include <gtest/gtest.h>

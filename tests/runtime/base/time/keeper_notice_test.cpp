@@ -1,4 +1,4 @@
-// What a process says of a keeper that is frozen: once at each change.
+// Tests what a process says of a keeper that is frozen: once at each change.
 #include "runtime/base/time/keeper_notice.h"
 
 #include <gmock/gmock.h>
