@@ -2,11 +2,11 @@
 #include "launch/commands/plan/simulate_swarm.h"
 
 #include <cmath>
-#include <limits>
 #include <sstream>
 
 #include "launch/say.h"
 #include "runtime/base/file.h"
+#include "runtime/cluster/balance/rebalance_control.h"
 #include "runtime/plan/swarm/swarm_report.h"
 
 namespace shoal {
@@ -112,8 +112,9 @@ Status take_controls(const Options& options, SwarmOrder& order) {
   if (!error) return error.failure();
   if (*hysteresis && options.has("--least-gain"))
     return usage("--hysteresis off is a least gain of 0; leave --least-gain away");
-  if (*hysteresis) order.run.rule.least_gain = 0;
-  if (*costs) order.run.rule.horizon_s = std::numeric_limits<double>::infinity();
+  RebalanceRule& rule = order.run.rule;
+  if (*hysteresis) rule = without(RebalanceControl::kWithoutHysteresis, rule);
+  if (*costs) rule = without(RebalanceControl::kWithoutCost, rule);
   order.run.speed_error = error->value_or(0);
   return Done{};
 }

@@ -20,11 +20,16 @@ Result<RebalanceControl> rebalance_control_from_environment() {
   return parse_rebalance_control(text);
 }
 
+RebalanceRule without(RebalanceControl part, RebalanceRule rule) {
+  if (part == RebalanceControl::kWithoutHysteresis) rule.least_gain = 0;
+  if (part == RebalanceControl::kWithoutCost) rule.horizon_s = std::numeric_limits<double>::infinity();
+  return rule;
+}
+
 RebalanceRule rule_of_a_run(RebalanceControl control) {
   RebalanceRule rule;
-  rule.least_gain = control == RebalanceControl::kWithoutHysteresis ? 0 : kLeastGainOfARun;
-  if (control == RebalanceControl::kWithoutCost) rule.horizon_s = std::numeric_limits<double>::infinity();
-  return rule;
+  rule.least_gain = kLeastGainOfARun;
+  return without(control, rule);
 }
 
 }  // namespace shoal

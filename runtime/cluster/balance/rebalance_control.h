@@ -20,6 +20,7 @@ enum class RebalanceControl : std::uint8_t { kNone, kWithoutHysteresis, kWithout
 [[nodiscard]] Result<RebalanceControl> rebalance_control_from_environment();
 
 // Without hysteresis any gain is worth a move; without cost the gain alone chooses it.
+[[nodiscard]] RebalanceRule without(RebalanceControl part, RebalanceRule rule);
 [[nodiscard]] RebalanceRule rule_of_a_run(RebalanceControl control);
 
 }  // namespace shoal
