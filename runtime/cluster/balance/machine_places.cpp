@@ -227,11 +227,10 @@ double computing_rate(const MachineOffer& offer, const StageNeed& need, std::uin
   return static_cast<double>(offer.multiply_adds_s) * used / need.multiply_adds;
 }
 
-// Counts passes of a microbatch that is trained on: it is computed in as long as this many forwards take.
+// Counts forwards, as rates of computing do: a microbatch that is trained on takes as long as several.
 double link_rate(std::uint64_t bit_s, double bytes) {
-  constexpr double kForwardsOfTraining = 3;
   if (bit_s == 0 || bytes <= 0) return std::numeric_limits<double>::infinity();
-  return kForwardsOfTraining * static_cast<double>(bit_s) / (8 * bytes);
+  return kPassesOfTraining * static_cast<double>(bit_s) / (8 * bytes);
 }
 
 }  // namespace

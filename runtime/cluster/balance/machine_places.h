@@ -16,6 +16,8 @@
 
 namespace shoal {
 
+inline constexpr double kPassesOfTraining = 3;  // of a microbatch: a backward is two forwards
+
 // What a replica of a stage asks of a machine. 0: not known, and then nothing is decided by it.
 struct StageNeed {
   double multiply_adds = 0;        // of one microbatch's forward

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/cluster/balance/machine_places.h"
 #include "runtime/plan/resources/cut_stage.h"
 #include "runtime/plan/resources/machine_kinds.h"
 #include "runtime/plan/resources/memory_need.h"
@@ -60,8 +61,6 @@ struct RunPlan {
   std::vector<std::string> would_fit;     // settings with which every stage fits; empty: it fits, or nothing was found
   bool fits = true;
 };
-
-inline constexpr double kPassesOfTraining = 3;  // of a microbatch: a backward is two forwards
 
 // Returns the time of one pass of a microbatch: a forward is one, a backward two. CHECKs that the speed is known.
 [[nodiscard]] double pass_s_of(const MachineKind& machine, const CutStage& stage, const Config& config);

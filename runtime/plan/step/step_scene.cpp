@@ -21,10 +21,9 @@ double pass_s_at(const StepMachine& machine, double now_s) {
 }
 
 double best_split_s(const StepScene& scene, double now_s) {
-  constexpr double kPasses = 3;  // of one microbatch: a forward, and a backward of two
   std::map<std::size_t, std::vector<double>> microbatch_s;
   for (const StepMachine& machine : scene.machines) {
-    microbatch_s[machine.stage].push_back(kPasses * pass_s_at(machine, now_s) * scene.loads[machine.stage]);
+    microbatch_s[machine.stage].push_back(kPassesOfTraining * pass_s_at(machine, now_s) * scene.loads[machine.stage]);
   }
   const auto microbatches = static_cast<std::uint64_t>(microbatches_per_step(scene.config));
   double slowest_s = 0;
