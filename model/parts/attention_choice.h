@@ -1,7 +1,8 @@
-// Which operator of torch's a device other than the processor attends by, and why not a faster one. Pure.
+// Which operators of torch's a device other than the processor attends by, and why not faster ones. Pure.
 //
 // cuDNN's is the fastest where torch's own rule prefers it (sm_90 and sm_100; what the device and its cuDNN have is the
-// caller's to say), and its backward does not repeat its bits. Flash attention takes bf16 alone.
+// caller's to say). Its forward repeats its bits and its backward does not; flash attention's backward can, and takes
+// what either forward gives: y and the natural logarithms of the rows' sums. Flash attention takes bf16 alone.
 #pragma once
 
 #include <cstdint>
@@ -20,20 +21,21 @@ struct AttentionWish {
 };
 
 struct AttentionChoice {
-  AttentionOperator by = AttentionOperator::kCudnn;
-  std::string_view because;  // empty: it is the fastest
+  AttentionOperator forward = AttentionOperator::kCudnn;
+  AttentionOperator backward = AttentionOperator::kCudnn;
+  std::string_view because;  // empty: both are the fastest
 };
 
 [[nodiscard]] constexpr AttentionChoice attention_choice(const AttentionWish& wish) {
   constexpr std::int64_t kCudnnHead = 128;   // at most; torch allows more on some devices, which nobody has tried
   constexpr std::int64_t kCudnnTokens = 64;  // at least
   using enum AttentionOperator;
-  if (!wish.is_bf16) return {kEfficient, "flash attention takes bf16 alone"};
-  if (wish.head_size % 8 != 0) return {kEfficient, "flash attention takes heads of 8, 16, ... elements"};
-  if (wish.repeats) return {kFlash, "the backward of cuDNN's does not repeat its bits"};
-  if (!wish.has_cudnn) return {kFlash, "cuDNN's is not taken on this device"};
-  if (wish.head_size > kCudnnHead) return {kFlash, "cuDNN's takes heads of at most 128 elements"};
-  if (wish.tokens < kCudnnTokens || wish.tokens % 8 != 0) return {kFlash, "cuDNN's takes 64, 72, ... tokens"};
+  if (!wish.is_bf16) return {kEfficient, kEfficient, "flash attention takes bf16 alone"};
+  if (wish.head_size % 8 != 0) return {kEfficient, kEfficient, "flash attention takes heads of 8, 16, ... elements"};
+  if (!wish.has_cudnn) return {kFlash, kFlash, "cuDNN's is not taken on this device"};
+  if (wish.head_size > kCudnnHead) return {kFlash, kFlash, "cuDNN's takes heads of at most 128 elements"};
+  if (wish.tokens < kCudnnTokens || wish.tokens % 8 != 0) return {kFlash, kFlash, "cuDNN's takes 64, 72, ... tokens"};
+  if (wish.repeats) return {kCudnn, kFlash, "the backward of cuDNN's does not repeat its bits"};
   return {};
 }
 

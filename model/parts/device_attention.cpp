@@ -17,27 +17,26 @@ namespace {
 
 using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
-AttentionOperator operator_for(const at::Tensor& q_BHTD) {
+AttentionChoice choice_for(const at::Tensor& q_BHTD) {
   const at::Context& torch = at::globalContext();
   return attention_choice({.is_bf16 = q_BHTD.scalar_type() == at::kBFloat16,
                            .head_size = q_BHTD.size(3),
                            .tokens = q_BHTD.size(2),
                            .repeats = torch.deterministicAlgorithms(),
-                           .has_cudnn = torch.userEnabledCuDNNSDP()})
-      .by;
+                           .has_cudnn = torch.userEnabledCuDNNSDP()});
 }
 
 Gradients cudnn_backward(const at::Tensor& dy_BHTD, const DeviceAttention& forward) {
   const at::Tensor no_random = at::empty({}, forward.q_BHTD.options().dtype(at::kLong));
   return at::_scaled_dot_product_cudnn_attention_backward(
-      dy_BHTD, forward.q_BHTD, forward.k_BHTD, forward.v_BHTD, forward.y_BHTD, forward.logsumexp, no_random, no_random,
-      {}, {}, {}, forward.q_BHTD.size(2), forward.k_BHTD.size(2), 0.0, true);
+      dy_BHTD, forward.q_BHTD, forward.k_BHTD, forward.v_BHTD, forward.y_BHTD, forward.logsumexp_BHT.unsqueeze(3),
+      no_random, no_random, {}, {}, {}, forward.q_BHTD.size(2), forward.k_BHTD.size(2), 0.0, true);
 }
 
 Gradients flash_backward(const at::Tensor& dy_BHTD, const DeviceAttention& forward) {
   const at::Tensor no_random = at::empty({}, at::TensorOptions(at::kLong));
   auto all = at::_scaled_dot_product_flash_attention_backward(
-      dy_BHTD, forward.q_BHTD, forward.k_BHTD, forward.v_BHTD, forward.y_BHTD, forward.logsumexp, {}, {},
+      dy_BHTD, forward.q_BHTD, forward.k_BHTD, forward.v_BHTD, forward.y_BHTD, forward.logsumexp_BHT, {}, {},
       forward.q_BHTD.size(2), forward.k_BHTD.size(2), 0.0, true, no_random, no_random);
   return {std::get<0>(all), std::get<1>(all), std::get<2>(all)};
 }
@@ -46,10 +45,11 @@ Gradients flash_backward(const at::Tensor& dy_BHTD, const DeviceAttention& forwa
 
 std::tuple<at::Tensor, at::Tensor> attend_on_device(const at::Tensor& q_BHTD, const at::Tensor& k_BHTD,
                                                     const at::Tensor& v_BHTD) {
-  const AttentionOperator by = operator_for(q_BHTD);
+  const AttentionOperator by = choice_for(q_BHTD).forward;
   if (by == AttentionOperator::kCudnn) {
     auto all = at::_scaled_dot_product_cudnn_attention(q_BHTD, k_BHTD, v_BHTD, std::nullopt, true, 0.0, true);
-    return {std::get<0>(all), std::get<1>(all)};
+    const at::Tensor& logsumexp = std::get<1>(all);  // [B,H,T,1]
+    return {std::get<0>(all), logsumexp.view({q_BHTD.size(0), q_BHTD.size(1), q_BHTD.size(2)})};
   }
   if (by == AttentionOperator::kFlash) {
     auto flash = at::_scaled_dot_product_flash_attention(q_BHTD, k_BHTD, v_BHTD, 0.0, true, false);
@@ -60,12 +60,12 @@ std::tuple<at::Tensor, at::Tensor> attend_on_device(const at::Tensor& q_BHTD, co
 }
 
 Gradients attend_on_device_backward(const at::Tensor& dy_BHTD, const DeviceAttention& forward) {
-  const AttentionOperator by = operator_for(forward.q_BHTD);
+  const AttentionOperator by = choice_for(forward.q_BHTD).backward;
   if (by == AttentionOperator::kCudnn) return cudnn_backward(dy_BHTD, forward);
   if (by == AttentionOperator::kFlash) return flash_backward(dy_BHTD, forward);
   const at::Tensor no_random = at::empty({}, at::TensorOptions(at::kLong));
   auto all = at::_scaled_dot_product_efficient_attention_backward(
-      dy_BHTD, forward.q_BHTD, forward.k_BHTD, forward.v_BHTD, {}, forward.y_BHTD, forward.logsumexp, no_random,
+      dy_BHTD, forward.q_BHTD, forward.k_BHTD, forward.v_BHTD, {}, forward.y_BHTD, forward.logsumexp_BHT, no_random,
       no_random, 0.0, {true, true, true, false}, true);
   return {std::get<0>(all), std::get<1>(all), std::get<2>(all)};
 }

@@ -1,7 +1,7 @@
-// Causal attention on devices other than the processor, by the operator that attention_choice.h names: bits must repeat
-// where torch's deterministic algorithms are on, and cuDNN's is there where torch's own switch for it is. Nothing is
-// dropped in them, so they have no state of random numbers. Shape letters: B sequences, H heads, T tokens, D elements
-// of a head.
+// Causal attention on devices other than the processor, by the operators that attention_choice.h names: bits must
+// repeat where torch's deterministic algorithms are on, and cuDNN's is there where torch's own switch for it is.
+// Nothing is dropped in them, so they have no state of random numbers. Shape letters: B sequences, H heads, T tokens,
+// D elements of a head.
 #pragma once
 
 #include <tuple>
@@ -10,7 +10,7 @@
 
 namespace shoal {
 
-// Returns y [B,H,T,D] and the logarithms of sums that the backward needs.
+// Returns y [B,H,T,D] and, for the backward, the logarithms of the rows' sums [B,H,T], float32.
 [[nodiscard]] std::tuple<at::Tensor, at::Tensor> attend_on_device(const at::Tensor& q_BHTD, const at::Tensor& k_BHTD,
                                                                   const at::Tensor& v_BHTD);
 
@@ -19,7 +19,7 @@ struct DeviceAttention {
   const at::Tensor& k_BHTD;
   const at::Tensor& v_BHTD;
   const at::Tensor& y_BHTD;
-  const at::Tensor& logsumexp;
+  const at::Tensor& logsumexp_BHT;
 };
 
 // Returns dq, dk, dv.

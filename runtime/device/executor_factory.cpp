@@ -49,17 +49,18 @@ bool wants_graphs() {
   return asked != nullptr && std::string_view(asked) == "1";
 }
 
-// Lets bf16 attend by cuDNN's operator where bits need not repeat and the device is one of its, else logs why not.
+// Lets bf16 attend by cuDNN's operator where the device is one of its, else logs why not.
 void choose_attention(const DeviceName& device, const Config& config) {
-  if (config.model.precision != Precision::kBf16 || config.sync.reduction == Reduction::kExact) return;
+  if (config.model.precision != Precision::kBf16) return;
   const Status has_cudnn = device_plugin()->check_cudnn_attention(device.index);
   const AttentionChoice choice = attention_choice({.is_bf16 = true,
                                                    .head_size = head_size_of(config.model),
                                                    .tokens = config.model.context,
+                                                   .repeats = config.sync.reduction == Reduction::kExact,
                                                    .has_cudnn = has_cudnn.ok()});
   at::globalContext().setSDPUseCuDNN(has_cudnn.ok());
-  if (choice.by == AttentionOperator::kCudnn) return;
-  const bool is_flash = choice.by == AttentionOperator::kFlash;
+  if (choice.forward == AttentionOperator::kCudnn) return;
+  const bool is_flash = choice.forward == AttentionOperator::kFlash;
   log_info("device", "attention is torch's ", is_flash ? "flash" : "memory-efficient",
            " operator: ", is_flash && !has_cudnn ? has_cudnn.failure().message : std::string(choice.because));
 }

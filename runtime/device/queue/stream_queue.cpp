@@ -71,6 +71,7 @@ void settle_arithmetic(Reduction reduction) {
   torch.setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL, at::Float32Precision::IEEE);
   torch.setDeterministicFillUninitializedMemory(false);  // nothing here reads what it has not written
   torch.setDeterministicAlgorithms(reduction == Reduction::kExact, false);
+  torch.setSDPUseCuDNN(false);  // whoever knows that the device has it turns it on
 }
 
 }  // namespace shoal

@@ -16,8 +16,8 @@ using GraphRecorder = std::unique_ptr<DeviceGraph> (*)(const DeviceGraph::Work& 
 // errors.
 [[nodiscard]] std::shared_ptr<DeviceQueue> make_stream_queue(at::Device device, GraphRecorder recorder = nullptr);
 
-// For the whole process: products in IEEE float32, without sums in bf16 and split sums. Exact: operators whose bits
-// repeat, and an error from those that have none.
+// For the whole process: products in IEEE float32, without sums in bf16, and no operator of cuDNN's attention until
+// somebody turns it on. Exact: operators whose bits repeat, and an error from those that have none.
 void settle_arithmetic(Reduction reduction);
 
 }  // namespace shoal

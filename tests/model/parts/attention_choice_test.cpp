@@ -1,4 +1,4 @@
-// The operator for each wish, and the reason where it is not the fastest.
+// The operators for each wish, and the reason where it is not the fastest.
 #include "model/parts/attention_choice.h"
 
 #include <gmock/gmock.h>
@@ -13,8 +13,18 @@ using ::testing::HasSubstr;
 constexpr AttentionWish kFast{.is_bf16 = true, .head_size = 64, .tokens = 1024, .repeats = false, .has_cudnn = true};
 
 TEST(AttentionChoice, IsCudnnsWhereAllThatItNeedsIsThere) {
-  EXPECT_EQ(attention_choice(kFast).by, kCudnn);
+  EXPECT_EQ(attention_choice(kFast).forward, kCudnn);
+  EXPECT_EQ(attention_choice(kFast).backward, kCudnn);
   EXPECT_TRUE(attention_choice(kFast).because.empty());
+}
+
+TEST(AttentionChoice, GoesBackByFlashAttentionWhereBitsRepeat) {
+  AttentionWish repeating = kFast;
+  repeating.repeats = true;
+  const AttentionChoice choice = attention_choice(repeating);
+  EXPECT_EQ(choice.forward, kCudnn);
+  EXPECT_EQ(choice.backward, kFlash);
+  EXPECT_THAT(std::string(choice.because), HasSubstr("does not repeat"));
 }
 
 TEST(AttentionChoice, FallsBackToFlashAttentionWithAReason) {
@@ -22,15 +32,15 @@ TEST(AttentionChoice, FallsBackToFlashAttentionWithAReason) {
     AttentionWish wish;
     const char* reason;
   };
-  AttentionWish repeating = kFast, other_device = kFast, large_head = kFast, short_text = kFast, odd_text = kFast;
-  repeating.repeats = true;
+  AttentionWish other_device = kFast, large_head = kFast, short_text = kFast, odd_text = kFast;
   other_device.has_cudnn = false;
   large_head.head_size = 136;
   short_text.tokens = 56;
   odd_text.tokens = 1001;
-  for (const Lack& lack : {Lack{repeating, "does not repeat"}, Lack{other_device, "not taken on this device"},
-                           Lack{large_head, "at most 128"}, Lack{short_text, "64, 72"}, Lack{odd_text, "64, 72"}}) {
-    EXPECT_EQ(attention_choice(lack.wish).by, kFlash) << lack.reason;
+  for (const Lack& lack : {Lack{other_device, "not taken on this device"}, Lack{large_head, "at most 128"},
+                           Lack{short_text, "64, 72"}, Lack{odd_text, "64, 72"}}) {
+    EXPECT_EQ(attention_choice(lack.wish).forward, kFlash) << lack.reason;
+    EXPECT_EQ(attention_choice(lack.wish).backward, kFlash) << lack.reason;
     EXPECT_THAT(std::string(attention_choice(lack.wish).because), HasSubstr(lack.reason));
   }
 }
@@ -39,8 +49,8 @@ TEST(AttentionChoice, FallsBackFurtherWhereFlashAttentionTakesNothing) {
   AttentionWish in_float32 = kFast, odd_head = kFast;
   in_float32.is_bf16 = false;
   odd_head.head_size = 60;
-  EXPECT_EQ(attention_choice(in_float32).by, kEfficient);
-  EXPECT_EQ(attention_choice(odd_head).by, kEfficient);
+  EXPECT_EQ(attention_choice(in_float32).forward, kEfficient);
+  EXPECT_EQ(attention_choice(odd_head).forward, kEfficient);
 }
 
 }  // namespace
