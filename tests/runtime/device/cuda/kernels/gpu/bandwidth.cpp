@@ -236,7 +236,7 @@ TEST_F(Bandwidth, OfTheLayers) {
         nullptr);
   });
   Array<float> parts(norm_parts(norm)), dweight(kWidth), dbias(kWidth);
-  measure("residual_norm_backward", 20, rows * kWidth, [&] {
+  measure("residual_norm_backward", 14, rows * kWidth, [&] {
     return residual_norm_backward(norm,
                                   NormBackward<Bf16>{x.at(), mean.at(), rstd.at(), weight.at(), y.at(), branch.at(),
                                                      branch.at(), dweight.at(), dbias.at(), parts.at()},

@@ -41,8 +41,9 @@ bool mentions(const std::vector<std::string>& findings, const std::string& words
 // Kernels whose source writes std::fma, and how often at least; all others have none.
 const std::map<std::string, unsigned>& written_fma() {
   static const std::map<std::string, unsigned> kWritten = {
-      {"adamw_kernel", 3},   {"sgd_kernel", 1},      {"nesterov_kernel", 3},   {"blend_kernel", 1},
-      {"forward_kernel", 2}, {"backward_kernel", 2}, {"parameters_kernel", 1}, {"loss_kernel", 2}};
+      {"adamw_kernel", 3},      {"sgd_kernel", 1},     {"nesterov_kernel", 3},
+      {"blend_kernel", 1},      {"forward_kernel", 2}, {"backward_kernel", 2},
+      {"parameters_kernel", 1}, {"loss_kernel", 2},    {"backward_with_sums_kernel", 5}};
   return kWritten;
 }
 
