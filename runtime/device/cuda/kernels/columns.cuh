@@ -2,7 +2,8 @@
 //
 // The rows are cut into parts of kRowsPerPart. A block of 32 x 8 threads sums one part of 32 packs of columns: thread
 // (x, y) takes rows y, y + 8, .. of pack x, then the eight rows of threads are added in order through shared memory.
-// What comes of each part is [parts, C]; a second kernel adds the parts in order. The order depends on the shape alone.
+// What comes of each part is [parts, C]. A second kernel adds the parts: thread y of kPartsTall takes parts y,
+// y + kPartsTall, .. of a column, then these are added in order. The order depends on the shape alone.
 #pragma once
 
 #include "runtime/device/cuda/kernels/launching.cuh"
@@ -11,6 +12,7 @@ namespace shoal::gpu {
 
 inline constexpr unsigned kTall = 8;
 inline constexpr std::size_t kRowsPerPart = 256;
+inline constexpr unsigned kPartsTall = 32;
 inline constexpr unsigned kPartsAtOnce = 16;  // loads that a thread has under way
 
 // A thread block's part of the matrix: rows [row, row_end) in steps of kTall, and the pack's first column.
@@ -47,25 +49,33 @@ Grid column_grid(std::size_t rows, std::size_t width) {
   return {dim3(static_cast<unsigned>(across), static_cast<unsigned>(column_parts(rows))), dim3(kWarp, kTall)};
 }
 
-// One warp per block: a row of sums is short, and all of the GPU shall load.
 inline Grid parts_grid(std::size_t width) {
-  return {dim3(static_cast<unsigned>(parts_of(width, std::size_t{kWarp}))), dim3(kWarp)};
+  return {dim3(static_cast<unsigned>(parts_of(width, std::size_t{kWarp}))), dim3(kWarp, kPartsTall)};
 }
 
+// All threads of a block of parts_grid() call it.
 __device__ __forceinline__ void add_parts(const float* parts, std::size_t part_count, std::size_t width, float* sums) {
-  for (std::size_t c = first_element(); c < width; c += all_threads()) {
-    float sum = 0;
-    for (std::size_t part = 0; part < part_count; part += kPartsAtOnce) {
-      float loaded[kPartsAtOnce];
+  __shared__ float tall[kPartsTall][kWarp];
+  const std::size_t c = static_cast<std::size_t>(blockIdx.x) * kWarp + threadIdx.x;
+  const bool is_inside = c < width;
+  float sum = 0;
+  for (std::size_t part = threadIdx.y; is_inside && part < part_count; part += kPartsTall * kPartsAtOnce) {
+    float loaded[kPartsAtOnce];
 #pragma unroll
-      for (unsigned k = 0; k < kPartsAtOnce; ++k) {
-        loaded[k] = part + k < part_count ? parts[(part + k) * width + c] : 0.0F;
-      }
-#pragma unroll
-      for (unsigned k = 0; k < kPartsAtOnce; ++k) sum = part + k < part_count ? sum + loaded[k] : sum;
+    for (unsigned k = 0; k < kPartsAtOnce; ++k) {
+      const std::size_t number = part + k * kPartsTall;
+      loaded[k] = number < part_count ? parts[number * width + c] : 0.0F;
     }
-    sums[c] = sum;
+#pragma unroll
+    for (unsigned k = 0; k < kPartsAtOnce; ++k) sum = part + k * kPartsTall < part_count ? sum + loaded[k] : sum;
   }
+  tall[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y != 0 || !is_inside) return;
+  const std::size_t there = part_count < kPartsTall ? part_count : kPartsTall;
+  sum = 0;
+  for (std::size_t y = 0; y < there; ++y) sum += tall[y][threadIdx.x];
+  sums[c] = sum;
 }
 
 }  // namespace shoal::gpu

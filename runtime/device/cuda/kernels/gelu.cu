@@ -100,7 +100,7 @@ LaunchError backward(const GeluShape& shape, const GeluBackward<T>& arrays, Stre
   const Grid grid = column_grid<Pack<T>::kCount>(shape.rows, shape.width);
   const LaunchError failed = launch(grid, stream, backward_kernel<T>, shape, arrays);
   if (failed != kLaunched) return failed;
-  return launch(grid_over(shape.width), stream, add_parts_kernel, static_cast<const float*>(arrays.parts),
+  return launch(parts_grid(shape.width), stream, add_parts_kernel, static_cast<const float*>(arrays.parts),
                 column_parts(shape.rows), shape.width, arrays.dbias_F);
 }
 
