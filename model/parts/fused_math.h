@@ -2,7 +2,8 @@
 // of its own gives it to the parts (DeviceSupport); without it they call torch's operators.
 //
 // Results repeat bit for bit and are those of torch's operators within rounding. Tensors are float32 unless said, on
-// the device, and dense; an undefined tensor is absent. Shape letters: F elements of the hidden layer, N rows.
+// the device, and dense; an undefined tensor is absent. Shape letters: F elements of the hidden layer, N rows,
+// O outputs.
 #pragma once
 
 #include <vector>
@@ -32,6 +33,9 @@ class FusedMath {
   };
   [[nodiscard]] virtual BiasedGradient bias_gelu_backward(const at::Tensor& x, const at::Tensor& bias,
                                                           const at::Tensor& dy) const = 0;
+
+  // The sum of dy over its rows, [O]; dy: float32 or bf16, O as takes_hidden_of() says.
+  [[nodiscard]] virtual at::Tensor bias_gradient(const at::Tensor& dy_NO) const = 0;
 
   // silu(gate) up. All of one type, float32 or bf16 [..,F].
   [[nodiscard]] virtual at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) const = 0;

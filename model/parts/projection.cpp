@@ -15,7 +15,10 @@ namespace shoal {
 
 Projection::Projection(const ProjectionSpec& spec, const Parameters& parameters, at::ScalarType result)
     : orientation_(spec.orientation), result_(result), weight_(parameters.of_product(spec.weight)) {
-  if (spec.bias) bias_ = parameters.of_product(*spec.bias);
+  if (!spec.bias) return;
+  bias_ = parameters.of_product(*spec.bias);
+  const FusedMath* const fused = parameters.fused();
+  if (fused != nullptr && fused->takes_hidden_of(bias_->value.size(0))) fused_ = fused;
 }
 
 at::Tensor Projection::forward(const at::Tensor& x_BTI, Tape& tape) const {
@@ -55,13 +58,23 @@ at::Tensor Projection::backward(const at::Tensor& dy_BTO, Tape& tape, ParameterG
     const Orientation orientation = orientation_;
     gradients.set_of_projection(weight_,
                                 [x_NI, dy_NO, orientation] { return bf16_weight_gradient(x_NI, dy_NO, orientation); });
-    if (bias_) gradients.set_of_projection(*bias_, [dy_NO] { return bf16_bias_gradient(dy_NO); });
+    if (bias_) set_bias_gradient(dy_NO, gradients);
     return dx_BTI(bf16_input_gradient(dy_NO, weight_.copy, orientation_));
   }
   gradients.set_of_projection(
       weight_, [x_NI, dy_NO, is_in_out] { return is_in_out ? at::mm(x_NI.t(), dy_NO) : at::mm(dy_NO.t(), x_NI); });
-  if (bias_) gradients.set_of_projection(*bias_, [dy_NO] { return dy_NO.sum(0); });
+  if (bias_) set_bias_gradient(dy_NO, gradients);
   return dx_BTI(at::mm(dy_NO, is_in_out ? weight_.value.t() : weight_.value));
+}
+
+void Projection::set_bias_gradient(const at::Tensor& dy_NO, ParameterGradients& gradients) const {
+  if (fused_ != nullptr) {
+    gradients.set_of_projection(*bias_, [dy_NO, fused = fused_] { return fused->bias_gradient(dy_NO); });
+  } else if (weight_.copy.defined()) {
+    gradients.set_of_projection(*bias_, [dy_NO] { return bf16_bias_gradient(dy_NO); });
+  } else {
+    gradients.set_of_projection(*bias_, [dy_NO] { return dy_NO.sum(0); });
+  }
 }
 
 Head::Head(const ProjectionSpec& spec, const Parameters& parameters) : weight_VC_(parameters.of_product(spec.weight)) {

@@ -24,11 +24,13 @@ class Projection final : public ModelPart {
   [[nodiscard]] at::Tensor in_bf16(const at::Tensor& x_NI) const;
   // Rows of dy in the products' type.
   [[nodiscard]] at::Tensor rows_of(const at::Tensor& dy_BTO) const;
+  void set_bias_gradient(const at::Tensor& dy_NO, ParameterGradients& gradients) const;
 
   Orientation orientation_;
   at::ScalarType result_;
   Parameter weight_;
   std::optional<Parameter> bias_;
+  const FusedMath* fused_ = nullptr;  // of biases
 };
 
 // The projection onto the vocabulary. Its gradient, rows of the whole vocabulary, is never left for later: it would

@@ -8,6 +8,7 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
 
+#include "runtime/device/cuda/kernels/bias.h"
 #include "runtime/device/cuda/kernels/dropout.h"
 #include "runtime/device/cuda/kernels/embedding.h"
 #include "runtime/device/cuda/kernels/gelu.h"
@@ -98,6 +99,19 @@ FusedMath::BiasedGradient FusedKernels::bias_gelu_backward(const at::Tensor& x, 
   check_launched(is_float ? gelu_backward<float>(of, queue_->stream()) : gelu_backward<Bf16>(of, queue_->stream()),
                  "gelu_backward");
   return {of.dx, of.dbias};
+}
+
+at::Tensor FusedKernels::bias_gradient(const at::Tensor& dy_NO) const {
+  const at::Tensor dy = dy_NO.contiguous();
+  const gpu::BiasShape shape{static_cast<std::size_t>(dy.size(0)), static_cast<std::size_t>(dy.size(1))};
+  at::Tensor dbias = floats(dy.size(1), dy);
+  const at::Tensor parts = floats(static_cast<std::int64_t>(gpu::bias_parts(shape)), dy);
+  const auto launched = [&]<class T>(T) {
+    const gpu::BiasArrays<T> arrays{read_from<T>(dy), written_to<float>(dbias), written_to<float>(parts)};
+    return gpu::bias_gradient(shape, arrays, queue_->stream());
+  };
+  check_launched(dy.scalar_type() == at::kFloat ? launched(float{}) : launched(Bf16{}), "bias_gradient");
+  return dbias;
 }
 
 at::Tensor FusedKernels::swiglu(const at::Tensor& gate, const at::Tensor& up) const {

@@ -19,6 +19,7 @@ class FusedKernels final : public FusedMath {
   [[nodiscard]] at::Tensor bias_gelu(const at::Tensor& x, const at::Tensor& bias) const override;
   [[nodiscard]] BiasedGradient bias_gelu_backward(const at::Tensor& x, const at::Tensor& bias,
                                                   const at::Tensor& dy) const override;
+  [[nodiscard]] at::Tensor bias_gradient(const at::Tensor& dy_NO) const override;
   [[nodiscard]] at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) const override;
   [[nodiscard]] GatedGradient swiglu_backward(const at::Tensor& gate, const at::Tensor& up,
                                               const at::Tensor& dy) const override;

@@ -17,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/base/arithmetic/bf16.h"
+#include "runtime/device/cuda/kernels/bias.h"
 #include "runtime/device/cuda/kernels/block_digest.h"
 #include "runtime/device/cuda/kernels/cross_entropy.h"
 #include "runtime/device/cuda/kernels/dropout.h"
@@ -241,6 +242,9 @@ TEST_F(Bandwidth, OfTheLayers) {
                                   NormBackward<Bf16>{x.at(), mean.at(), rstd.at(), weight.at(), y.at(), branch.at(),
                                                      branch.at(), dweight.at(), dbias.at(), parts.at()},
                                   nullptr);
+  });
+  measure("bias_gradient", 2, rows * kWidth, [&] {
+    return bias_gradient({rows, kWidth}, BiasArrays<Bf16>{y.at(), dbias.at(), parts.at()}, nullptr);
   });
   const GeluShape gelu{rows, kWidth};
   Array<Bf16> after(rows * kWidth);
