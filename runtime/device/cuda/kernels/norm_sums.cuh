@@ -63,22 +63,36 @@ __device__ __forceinline__ std::uint64_t exponent_of(double value) {
   return __builtin_bit_cast(std::uint64_t, value) >> 52U;
 }
 
-// Adds the values to `sum` with the bits of adding them one by one, if the result stays below the next power of two and
-// meets no tie; otherwise returns anything of another exponent. A sum's exponent is its last place: an addition only
-// rounds the value to that place, whatever was added before, and multiples of it are added without rounding in any
-// order. All values are >= 0.
-__device__ __forceinline__ double added_at_once(double sum, const SumsOfLane& values) {
+// Adds kCount values of each lane to `sum` with the bits of adding them one by one, if the result stays below the next
+// power of two and meets no tie; otherwise returns anything of another exponent. A sum's exponent is its last place: an
+// addition only rounds the value to that place, whatever was added before, and multiples of it are added without
+// rounding in any order. All values are >= 0.
+template <unsigned kCount>
+__device__ __forceinline__ double added_at_once(double sum, const double (&values)[kCount]) {
   const std::uint64_t exponent = exponent_of(sum);
   if (exponent <= 53) return INFINITY;
   const double half_place = __builtin_bit_cast(double, (exponent - 53) << 52U);
   double added = 0;
-  for (unsigned k = 0; k < kSumsPerLane; ++k) {
-    const double rounded = (sum + values.at[k]) - sum;
-    const bool is_tie = std::fabs(values.at[k] - rounded) == half_place;
+  for (unsigned k = 0; k < kCount; ++k) {
+    const double rounded = (sum + values[k]) - sum;
+    const bool is_tie = std::fabs(values[k] - rounded) == half_place;
     added += is_tie ? INFINITY : rounded;
   }
   for (int distance = 16; distance > 0; distance /= 2) added += __shfl_xor_sync(kAllLanes, added, distance);
   return sum + added;
+}
+
+__device__ __forceinline__ bool is_as_one_by_one(double before, double after) {
+  return exponent_of(after) == exponent_of(before) && after < INFINITY;
+}
+
+// Adds a value of each lane, in the lanes' order.
+__device__ __forceinline__ double added_by_lanes(double sum, double value) {
+  const double values[1] = {value};
+  const double after = added_at_once(sum, values);
+  if (is_as_one_by_one(sum, after)) return after;
+  for (int lane = 0; lane < static_cast<int>(kWarp); ++lane) sum += __shfl_sync(kAllLanes, value, lane);
+  return sum;
 }
 
 // Adds the blocks' sums in their order, by one warp; every lane has the result.
@@ -89,14 +103,12 @@ __device__ __forceinline__ double added_in_order(const double* block_sums, std::
   for (std::size_t begin = 0; begin < count; begin += kAtOnce) {
     const SumsOfLane values = next;
     next = load_sums(block_sums, begin + kAtOnce, count);
-    const double after = added_at_once(sum, values);
-    if (exponent_of(after) == exponent_of(sum) && after < INFINITY) {
+    const double after = added_at_once(sum, values.at);
+    if (is_as_one_by_one(sum, after)) {
       sum = after;
       continue;
     }
-    for (unsigned k = 0; k < kSumsPerLane; ++k) {
-      for (int lane = 0; lane < static_cast<int>(kWarp); ++lane) sum += __shfl_sync(kAllLanes, values.at[k], lane);
-    }
+    for (unsigned k = 0; k < kSumsPerLane; ++k) sum = added_by_lanes(sum, values.at[k]);
   }
   return sum;
 }
