@@ -9,14 +9,14 @@
 
 namespace shoal {
 
-// The value, but not below (above) the bound; NaN stays NaN. One instruction of a GPU, which a comparison does not
+// The value, but not below (above) the bound; NaN stays NaN, of either. One instruction of a GPU, which a comparison does not
 // become.
 SHOAL_ELEMENT float at_least(float value, float bound) {
 #ifdef __CUDA_ARCH__
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(value) : "f"(value), "f"(bound));
   return value;
 #else
-  return value < bound ? bound : value;
+  return value < bound || bound != bound ? bound : value;
 #endif
 }
 SHOAL_ELEMENT float at_most(float value, float bound) {
@@ -24,7 +24,7 @@ SHOAL_ELEMENT float at_most(float value, float bound) {
   asm("min.NaN.f32 %0, %1, %2;" : "=f"(value) : "f"(value), "f"(bound));
   return value;
 #else
-  return value > bound ? bound : value;
+  return value > bound || bound != bound ? bound : value;
 #endif
 }
 
