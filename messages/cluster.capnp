@@ -34,6 +34,7 @@ struct MachineOffer {
   memoryBytes @3 :UInt64;
   upBitS @4 :UInt64;
   downBitS @5 :UInt64;
+  isGpu @6 :Bool;
 }
 
 struct Join {

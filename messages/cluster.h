@@ -58,6 +58,7 @@ struct MachineOffer {
   std::uint64_t memory_bytes = 0;
   std::uint64_t up_bit_s = 0;
   std::uint64_t down_bit_s = 0;
+  bool is_gpu = false;  // the memory is a GPU's
   friend bool operator==(const MachineOffer&, const MachineOffer&) = default;
 };
 

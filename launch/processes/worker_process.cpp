@@ -195,6 +195,7 @@ MachineOffer offer_of(const WorkerNodeOptions& options) {
   } else {
     offer.multiply_adds_s = measure_multiply_adds_s();
   }
+  offer.is_gpu = is_on_gpu;
   offer.threads = is_on_gpu ? 1 : static_cast<std::uint32_t>(options.threads.value_or(0));
   const auto has = is_on_gpu ? free_device_memory(options.device) : available_memory();
   offer.memory_bytes = options.limits.memory_bytes.value_or(has.value_or(0));

@@ -38,6 +38,7 @@ SHOAL_FIELDS(MachineOffer) {
   FIELD(memory_bytes, MemoryBytes);
   FIELD(up_bit_s, UpBitS);
   FIELD(down_bit_s, DownBitS);
+  FIELD(is_gpu, IsGpu);
 }
 
 SHOAL_FIELDS(Join) {

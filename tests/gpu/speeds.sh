@@ -103,11 +103,12 @@ JSON
   verdict "loss of $steps steps, $precision" $? "$(cat loss-said)"
 }
 
+# Credits are as many as one card has memory for.
 part_pipelines() {
   speeds large-two-stages "$large_rows" "$large_microbatches" "${bf16[@]}" --set pipeline.stages=2 \
-    "${in_one_process[@]}"
+    --set pipeline.credits=2 "${in_one_process[@]}"
   speeds large-two-processes "$large_rows" "$large_microbatches" "${bf16[@]}" --set pipeline.stages=2 \
-    --set pipeline.replicas=1
+    --set pipeline.credits=2 --set pipeline.replicas=1
   speeds large-four-stages "$large_rows" "$large_microbatches" "${bf16[@]}" --set pipeline.stages=4 \
-    "${in_one_process[@]}"
+    --set pipeline.credits=1 "${in_one_process[@]}"
 }

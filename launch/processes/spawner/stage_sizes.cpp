@@ -3,6 +3,7 @@
 
 #include "launch/commands/plan/model_cut.h"
 #include "runtime/cluster/replicas_wanted.h"
+#include "runtime/plan/resources/device_fit.h"
 #include "runtime/plan/resources/memory_need.h"
 #include "runtime/plan/resources/step_traffic.h"
 
@@ -34,6 +35,9 @@ StageSizes stage_sizes(const Config& config) {
     if (stage < borders.size()) add_letters(need, borders[stage].activation, borders[stage].gradient);
     need.up_bytes /= microbatches;
     need.down_bytes /= microbatches;
+    const DeviceNeed on_gpu = device_need(config, *cut, stage, wanted);
+    need.gpu_bytes = bytes_at(on_gpu, on_gpu.held);
+    need.gpu_shared_bytes = on_gpu.beside - on_gpu.communicator;  // the device's context
     sizes.needs.push_back(need);
   }
   return sizes;

@@ -19,6 +19,7 @@ namespace {
 constexpr double kAlike = 1.5;       // below this ratio measured speeds do not tell machines apart
 constexpr double kLeastRise = 1e-9;  // relative; below it rounding would swap machines for ever
 constexpr std::uint64_t kEndless = ~std::uint64_t{0};
+constexpr const char* kGpuSettings = "a lower pipeline.credits, a smaller batch.microbatch, or pipeline.recompute=true";
 
 StageNeed need_of(const std::vector<StageNeed>& needs, std::size_t stage) {
   return stage < needs.size() ? needs[stage] : StageNeed{};
@@ -211,7 +212,22 @@ std::uint64_t memory_of(const std::vector<StageNeed>& needs) {
 }
 
 bool fits_together(const MachineOffer& offer, const std::vector<StageNeed>& needs) {
-  return memory_of(needs) <= memory_given(offer);
+  std::vector<StageNeed> there;
+  for (const StageNeed& need : needs) there.push_back(need_on(offer, need));
+  return memory_of(there) <= memory_given(offer);
+}
+
+StageNeed need_on(const MachineOffer& offer, StageNeed need) {
+  if (!offer.is_gpu || need.gpu_bytes == 0) return need;
+  need.memory_bytes = need.gpu_bytes;
+  need.shared_bytes = need.gpu_shared_bytes;
+  return need;
+}
+
+PlacesWanted wanted_on(const std::vector<Worker>& workers, PlacesWanted wanted) {
+  if (!std::ranges::all_of(workers, [](const Worker& worker) { return worker.offer.is_gpu; })) return wanted;
+  for (StageNeed& need : wanted.needs) need = need_on(MachineOffer{.is_gpu = true}, need);
+  return wanted;
 }
 
 std::uint64_t memory_given(const MachineOffer& offer) {
@@ -255,7 +271,8 @@ bool are_alike(const std::vector<MachineOffer>& offers, const std::vector<StageN
   return true;
 }
 
-std::optional<std::vector<Placement>> place_machines(const std::vector<Worker>& workers, const PlacesWanted& wanted) {
+std::optional<std::vector<Placement>> place_machines(const std::vector<Worker>& workers, const PlacesWanted& asked) {
+  const PlacesWanted wanted = wanted_on(workers, asked);
   const bool do_all_fit =
       std::ranges::all_of(workers, [&](const Worker& worker) { return fits_all(worker, wanted.needs); });
   const bool is_equal = do_all_fit && are_alike(offers_of(workers), wanted.needs, wanted.threads);
@@ -279,9 +296,17 @@ std::string fewer_replicas(const std::vector<Worker>& workers, PlacesWanted want
   return {};
 }
 
+// Of GPUs `shoal plan` knows nothing.
+std::string settings_words(const std::vector<Worker>& workers, std::uint64_t memory) {
+  const bool is_on_gpus = std::ranges::all_of(workers, [](const Worker& worker) { return worker.offer.is_gpu; });
+  if (is_on_gpus) return kGpuSettings;
+  return compose("`shoal plan RUN/config.toml --memory ", memory_option(memory), "` says which settings make them fit");
+}
+
 }  // namespace
 
-std::string memory_refusal(const std::vector<Worker>& workers, const PlacesWanted& wanted) {
+std::string memory_refusal(const std::vector<Worker>& workers, const PlacesWanted& asked) {
+  const PlacesWanted wanted = wanted_on(workers, asked);
   if (workers.size() < total(wanted.replicas)) return {};
   Places places(workers, wanted);
   if (places.fill()) return {};
@@ -303,18 +328,21 @@ std::string memory_refusal(const std::vector<Worker>& workers, const PlacesWante
                    counted(have, "worker"), have == 1 ? " gives" : " give", " so much where ", places_so_far, " ",
                    is_or_are(places_so_far), " needed; ", counted(places_so_far - have, "more worker"),
                    " with --memory ", memory_option(need), " or more would do, or ", fewer_replicas(workers, wanted),
-                   "stages that need less: `shoal plan RUN/config.toml --memory ",
-                   memory_option(memories[places_so_far - 1]), "` says which settings make them fit");
+                   "stages that need less: ", settings_words(workers, memories[places_so_far - 1]));
   }
   return {};
 }
 
 std::string fits_nowhere(const std::string& name, const MachineOffer& offer, const std::vector<StageNeed>& needs) {
   if (needs.empty() || std::ranges::any_of(needs, [&](const StageNeed& need) { return fits(offer, need); })) return {};
-  const auto least = std::ranges::min_element(needs, {}, &StageNeed::memory_bytes);
+  const auto bytes_there = [&](const StageNeed& need) { return need_on(offer, need).memory_bytes; };
+  const auto least = std::ranges::min_element(needs, {}, bytes_there);
+  const std::string smaller =
+      offer.is_gpu ? compose("by ", kGpuSettings)
+                   : compose("as `shoal plan RUN/config.toml --memory ", memory_option(offer.memory_bytes), "` says");
   return compose(name, " gives ", size_text(offer.memory_bytes), " and no stage fits: stage ", least - needs.begin(),
-                 " needs least, ", size_text(least->memory_bytes), "; give the node more (--memory), or make stages ",
-                 "smaller, as `shoal plan RUN/config.toml --memory ", memory_option(offer.memory_bytes), "` says");
+                 " needs least, ", size_text(bytes_there(*least)),
+                 "; give the node more (--memory), or make stages smaller, ", smaller);
 }
 
 }  // namespace shoal

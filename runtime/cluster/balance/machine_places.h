@@ -25,6 +25,8 @@ struct StageNeed {
   std::uint64_t shared_bytes = 0;  // of those, once in a process: code and libraries
   double up_bytes = 0;             // of one microbatch, to the stages beside it: an activation, a gradient
   double down_bytes = 0;           // from them
+  std::uint64_t gpu_bytes = 0;     // in place of memory_bytes on a GPU, whose kernels keep other things; 0: the same
+  std::uint64_t gpu_shared_bytes = 0;
 };
 
 struct PlacesWanted {
@@ -33,7 +35,13 @@ struct PlacesWanted {
   std::uint32_t threads = 1;            // the run's, for machines that state none of their own
 };
 
+// The need with memory_bytes and shared_bytes as they are on such a machine.
+[[nodiscard]] StageNeed need_on(const MachineOffer& offer, StageNeed need);
+
 [[nodiscard]] bool fits(const MachineOffer& offer, const StageNeed& need);
+
+// Needs as they are on GPUs, where all of these workers are GPUs; else as they are.
+[[nodiscard]] PlacesWanted wanted_on(const std::vector<Worker>& workers, PlacesWanted wanted);
 
 // Bytes of a worker that serves a replica of each of these stages: sums, and what is shared once.
 [[nodiscard]] std::uint64_t memory_of(const std::vector<StageNeed>& needs);

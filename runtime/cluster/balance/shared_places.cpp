@@ -44,7 +44,9 @@ bool has_room(const Load& load, std::size_t stage, const PlacesWanted& wanted) {
 }
 
 std::uint64_t memory_left(const Load& load, const PlacesWanted& wanted) {
-  return memory_given(load.worker.offer) - memory_of(needs_of(wanted, load.stages));
+  std::vector<StageNeed> needs;
+  for (const StageNeed& need : needs_of(wanted, load.stages)) needs.push_back(need_on(load.worker.offer, need));
+  return memory_given(load.worker.offer) - memory_of(needs);
 }
 
 // (stage, slot) in the order in which they are placed.
@@ -129,8 +131,9 @@ void sort_by_node(std::vector<Worker>& workers) {
 
 }  // namespace
 
-std::optional<std::vector<Placement>> place_shared(std::vector<Worker> workers, const PlacesWanted& wanted) {
+std::optional<std::vector<Placement>> place_shared(std::vector<Worker> workers, const PlacesWanted& asked) {
   if (workers.empty()) return std::nullopt;
+  const PlacesWanted wanted = wanted_on(workers, asked);
   sort_by_node(workers);
   const std::uint32_t most = std::min(std::ranges::max(wanted.replicas), static_cast<std::uint32_t>(workers.size()));
   for (std::uint32_t replicas = most; replicas > 0; --replicas) {
@@ -139,8 +142,9 @@ std::optional<std::vector<Placement>> place_shared(std::vector<Worker> workers, 
   return std::nullopt;
 }
 
-std::string sharing_refusal(const std::vector<Worker>& workers, const PlacesWanted& wanted) {
-  if (workers.empty() || place_shared(workers, wanted)) return {};
+std::string sharing_refusal(const std::vector<Worker>& workers, const PlacesWanted& asked) {
+  if (workers.empty() || place_shared(workers, asked)) return {};
+  const PlacesWanted wanted = wanted_on(workers, asked);
   const auto largest = std::ranges::max_element(wanted.needs, {}, &StageNeed::memory_bytes);
   std::uint64_t all = 0;
   std::uint64_t most = 0;
@@ -153,7 +157,8 @@ std::string sharing_refusal(const std::vector<Worker>& workers, const PlacesWant
                                                           size_text(most), " the largest of them");
   return compose("the stages do not fit into ", given, ": one replica of each needs ",
                  size_text(memory_of(wanted.needs)), ", ", size_text(largest->memory_bytes), " of it stage ",
-                 largest - wanted.needs.begin(), "; more memory (`shoal node --memory`) or another node helps");
+                 largest - wanted.needs.begin(), "; more memory (`shoal node --memory`), another node, ",
+                 "or settings with which a stage needs less (pipeline.credits, batch.microbatch) help");
 }
 
 }  // namespace shoal

@@ -176,6 +176,28 @@ TEST(MachinePlaces, AWorkerThatFitsNowhereIsToldWhatWould) {
               AllOf(HasSubstr("a gives 3.0 GB and no stage fits: stage 0 needs least, 4.0 GB"), HasSubstr("3.0G")));
 }
 
+TEST(MachinePlaces, OnAGpuAStageNeedsWhatAGpuKeeps) {
+  std::vector<StageNeed> needs = {{1, 40 * kGB, kGB}, {1, 50 * kGB, kGB}};
+  needs[0].gpu_bytes = 20 * kGB, needs[1].gpu_bytes = 10 * kGB;
+  needs[0].gpu_shared_bytes = needs[1].gpu_shared_bytes = 2 * kGB;
+  MachineOffer gpu = with_memory(28 * kGB);
+  EXPECT_FALSE(fits(gpu, needs[0])) << "a processor";
+  gpu.is_gpu = true;
+  EXPECT_TRUE(fits_together(gpu, needs)) << "20 and 10, and the context once";
+  gpu.memory_bytes -= 1;
+  EXPECT_FALSE(fits_together(gpu, needs));
+  MachineOffer small = gpu;
+  small.memory_bytes = 10 * kGB;
+  const auto placed = place_machines(workers_of({gpu, small}), {{1, 1}, needs, 1});
+  ASSERT_TRUE(placed);
+  EXPECT_EQ(processes_of(*placed, 1), (std::vector<std::uint64_t>{2})) << "the larger stage is another one there";
+  EXPECT_THAT(memory_refusal(workers_of({small, small}), {{1, 1}, needs, 1}),
+              AllOf(HasSubstr("stage 0 does not fit: a replica of it needs 20.0 GB"), HasSubstr("pipeline.credits"),
+                    Not(HasSubstr("shoal plan"))));
+  small.memory_bytes = kGB;
+  EXPECT_THAT(fits_nowhere("a", small, needs), HasSubstr("stage 1 needs least, 10.0 GB"));
+}
+
 // Returns the weakest stage of the best placement, of all that fit; -1: none does.
 double best_of_all(const std::vector<Worker>& workers, const PlacesWanted& wanted) {
   std::vector<std::size_t> stage_of_place;

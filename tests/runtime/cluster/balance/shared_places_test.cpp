@@ -61,6 +61,18 @@ TEST(SharedPlaces, AreNoneWhereOneReplicaOfEachDoesNotFit) {
   EXPECT_EQ(sharing_refusal({}, wanted({4, 4}, 1)), "");
 }
 
+TEST(SharedPlaces, OfOneGpuAreThoseThatItsOwnNeedsAllow) {
+  PlacesWanted both = wanted({40, 50}, 1);
+  both.needs[0].gpu_bytes = 20, both.needs[1].gpu_bytes = 10;
+  auto workers = workers_with({30});
+  EXPECT_FALSE(place_shared(workers, both)) << "a processor";
+  workers[0].offer.is_gpu = true;
+  EXPECT_TRUE(place_shared(workers, both));
+  workers[0].offer.memory_bytes = 29;
+  EXPECT_FALSE(place_shared(workers, both));
+  EXPECT_THAT(sharing_refusal(workers, both), AllOf(HasSubstr("each needs 30 bytes"), HasSubstr("pipeline.credits")));
+}
+
 // One replica of each, where any assignment at all fits: is one tried out?
 bool can_be_packed(const std::vector<Worker>& workers, const PlacesWanted& all) {
   std::size_t count = 1;
