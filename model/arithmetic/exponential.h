@@ -9,8 +9,8 @@
 
 namespace shoal {
 
-// The value, but not below (above) the bound; NaN stays NaN, of either. One instruction of a GPU, which a comparison does not
-// become.
+// The value, but not below (above) the bound; NaN stays NaN, of either. One instruction of a GPU, which a comparison
+// does not become.
 SHOAL_ELEMENT float at_least(float value, float bound) {
 #ifdef __CUDA_ARCH__
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(value) : "f"(value), "f"(bound));
