@@ -89,6 +89,30 @@ TEST(DeviceFit, IsNearWhatAnH100Used) {
   }
 }
 
+// All stages of GPT-2 124M on one H100 of 77.3 GiB, as `tests/gpu/run pipelines` places them.
+TEST(DeviceFit, OneCardHoldsAllStagesWithFewCredits) {
+  const auto all_stages = [](int stages, int credits) {
+    Config config;
+    config.model = {.layers = 12, .heads = 12, .width = 768, .context = 1024, .vocabulary = 50257};
+    config.model.precision = Precision::kBf16;
+    config.batch = {256, 64};
+    config.pipeline.stages = stages;
+    config.pipeline.replicas = 1;
+    config.pipeline.credits = credits;
+    const auto cut = cut_of(config);
+    EXPECT_TRUE(cut.ok());
+    std::uint64_t bytes = 0;
+    for (std::size_t stage = 0; stage < cut->size(); ++stage) {
+      const DeviceNeed need = device_need(config, *cut, stage, 1);
+      bytes += bytes_at(need, need.held);
+    }
+    return static_cast<double>(bytes) / static_cast<double>(kGibibyte);
+  };
+  EXPECT_LE(all_stages(2, 2), 77.3);
+  EXPECT_LE(all_stages(4, 1), 77.3);
+  EXPECT_GT(all_stages(2, 0), 77.3) << "with the credits of the schedule";
+}
+
 // A replica may hold what its queue lets wait and the one that it computes, and what its credits bring before that.
 TEST(DeviceFit, CountsAllThatAReplicaMayHold) {
   for (const int stages : {2, 4}) {
