@@ -58,8 +58,8 @@ QueuedStageExecutor::QueuedStageExecutor(const Config& config, StagePlan plan, s
   sums_ = std::make_unique<DeviceSums>(layout_, config_.sync.reduction, planned_tokens(config_), place);
   const DeviceSupport trained{math_->fused(), state_->copies()};
   const DeviceSupport agreed{math_->fused(), state_->agreed_copies()};
-  model_ = std::make_unique<Transformer>(config_.model, plan_, state_->weights(), trained);
-  agreed_model_ = std::make_unique<Transformer>(config_.model, plan_, state_->agreed(), agreed);
+  models_.trained = std::make_unique<Transformer>(config_.model, plan_, state_->weights(), trained);
+  models_.agreed = std::make_unique<Transformer>(config_.model, plan_, state_->agreed(), agreed);
   if (!queue_->can_record() || !StagePasses::are_fixed(config_)) return;
   passes_ = std::make_unique<StagePasses>(config_.model, plan_,
                                           StagePasses::Device{*queue_, *math_, state_->weights(), trained});
@@ -71,7 +71,7 @@ QueuedStageExecutor::~QueuedStageExecutor() {
     const Computing computing(*queue_);
     queue_->mark()->wait();
   } catch (...) {
-    held_.clear();
+    reads_.forget_held();
   }
 }
 
@@ -80,8 +80,7 @@ LateEnding QueuedStageExecutor::ending() {
   LateEnding ending;
   ending.mark = queue_->mark();
   ending.figures = [this, figures = std::exchange(figures_, {})] { return read(figures); };
-  if (!read_now_.empty()) held_.emplace_back(ending.mark, std::exchange(read_now_, {}));
-  release_held();
+  reads_.end(ending.mark);
   return ending;
 }
 
@@ -103,7 +102,7 @@ TensorBlob QueuedStageExecutor::forward(const MicrobatchWork& work) {
   }
   const bool keeps_tape = !config_.pipeline.recompute;
   Tape tape = tape_for(config_, work, keeps_tape ? Tape::Keeps::kAll : Tape::Keeps::kNothing);
-  const at::Tensor output = model_->forward(input_of(work), tape);
+  const at::Tensor output = models_.trained->forward(input_of(work), tape);
   Kept kept{work, std::nullopt};
   if (keeps_tape) kept.tape = std::move(tape);
   kept_.insert_or_assign(work.microbatch, std::move(kept));
@@ -121,7 +120,7 @@ BackwardResult QueuedStageExecutor::backward(MicrobatchId microbatch, const Tens
   kept_.erase(found);
   if (!kept.tape && !kept.slot) {
     kept.tape = tape_for(config_, kept.work, Tape::Keeps::kAll);
-    static_cast<void>(model_->forward(input_of(kept.work), *kept.tape));
+    static_cast<void>(models_.trained->forward(input_of(kept.work), *kept.tape));
   }
   const auto& sizes = kept.work.input.shape;
   const at::Tensor gradient = on_device(output_gradient);
@@ -129,8 +128,8 @@ BackwardResult QueuedStageExecutor::backward(MicrobatchId microbatch, const Tens
         "the gradient has the shape of the activation");
   BackwardResult result = kept.slot ? half_done(kept.work, kept.slot, passes_->backward(*kept.slot, gradient))
                                     : differentiate(gradient, *kept.tape, kept.work, when);
-  note_reading(kept.work.input);  // by the tape
-  half_done_.at(microbatch).read = read_now_;
+  reads_.note(kept.work.input);  // by the tape
+  half_done_.at(microbatch).read = reads_.noted();
   settle();
   return result;
 }
@@ -147,13 +146,14 @@ BackwardResult QueuedStageExecutor::forward_backward(const MicrobatchWork& work,
     result = half_done(work, slot, std::move(results));
   } else {
     Tape tape = tape_for(config_, work, Tape::Keeps::kAll);
-    LossAndGradient loss = math_->loss_and_gradient(model_->forward(input_of(work), tape), on_device(work.targets));
+    LossAndGradient loss =
+        math_->loss_and_gradient(models_.trained->forward(input_of(work), tape), on_device(work.targets));
     result = differentiate(std::exchange(loss.dlogits_BTV, {}), tape, work, when);
     loss_sum = loss.loss_sum;
   }
-  figures_.loss = on_its_way_to_host(loss_sum);
+  figures_.loss = reads_.on_its_way_to_host(*queue_, loss_sum);
   half_done_.at(work.microbatch).loss = figures_.loss;
-  half_done_.at(work.microbatch).read = read_now_;
+  half_done_.at(work.microbatch).read = reads_.noted();
   settle();
   if (answers_ == Answering::kAtOnce) result.loss_sum = read(std::exchange(figures_, {})).loss_sum;
   return result;
@@ -175,8 +175,8 @@ AccumulateResult QueuedStageExecutor::accumulate(MicrobatchId microbatch) {
     is_within.push_back(sums_->add(first, gradients, half.token_count));
     first = end;
   }
-  read_now_.insert(read_now_.end(), half.read.begin(), half.read.end());
-  figures_.is_within = on_its_way_to_host(at::cat(is_within));
+  reads_.note(half.read);
+  figures_.is_within = reads_.on_its_way_to_host(*queue_, at::cat(is_within));
   figures_.loss_of_accumulated = half.loss;
   AccumulateResult result{half.token_count, std::nullopt};
   settle();
@@ -186,7 +186,7 @@ AccumulateResult QueuedStageExecutor::accumulate(MicrobatchId microbatch) {
 
 EvaluateResult QueuedStageExecutor::evaluate(const MicrobatchWork& work) {
   const Computing computing(*queue_);
-  const at::Tensor output = agreed_model_->forward(input_of(work));
+  const at::Tensor output = models_.agreed->forward(input_of(work));
   EvaluateResult result;
   result.token_count = count_targets(work.targets);
   if (!plan_.has_head) {
@@ -194,7 +194,8 @@ EvaluateResult QueuedStageExecutor::evaluate(const MicrobatchWork& work) {
     settle();
     return result;
   }
-  figures_.loss = on_its_way_to_host(math_->loss_and_gradient(output, on_device(work.targets)).loss_sum);
+  figures_.loss =
+      reads_.on_its_way_to_host(*queue_, math_->loss_and_gradient(output, on_device(work.targets)).loss_sum);
   settle();
   if (answers_ == Answering::kAtOnce) result.loss_sum = read(std::exchange(figures_, {})).loss_sum;
   return result;
@@ -217,7 +218,7 @@ TensorBlob QueuedStageExecutor::contribution() const {
 ReducedSum QueuedStageExecutor::adopt_sum(const TensorBlob& sum, std::uint64_t token_count) {
   const Computing computing(*queue_);
   const ReducedSum reduced = sums_->adopt(on_device(sum), token_count);
-  read_now_.clear();  // it has waited
+  reads_.forget_noted();  // it has waited
   return reduced;
 }
 
@@ -274,7 +275,7 @@ std::vector<std::uint64_t> QueuedStageExecutor::restart_from_outer() {
 at::Tensor QueuedStageExecutor::on_device(const TensorBlob& blob) {
   if (const auto* queued = dynamic_cast<const QueuedTensor*>(blob.resident.get())) {
     queue_->follow(queued->mark());
-    note_reading(blob);
+    reads_.note(blob);
     return queued->values().to(queue_->device());
   }
   TensorBlob host = blob;
@@ -318,23 +319,12 @@ BackwardResult QueuedStageExecutor::half_done(const MicrobatchWork& work, Slot s
   return result;
 }
 
-// Figures are read, and let go, by the thread that waits for marks. Memory that goes back to torch gets an event on the
-// streams that used it: in a stream that records at that moment it would be part of the graph, and whoever allocates
-// host memory next and asks for it fails. So it goes back here, in the thread that records.
-at::Tensor QueuedStageExecutor::on_its_way_to_host(const at::Tensor& values) {
-  std::erase_if(lent_, [](const at::Tensor& host) { return host.use_count() == 1; });
-  const at::Tensor arrives = queue_->host_memory(values.sizes(), values.scalar_type());
-  arrives.copy_(values, true);
-  lent_.push_back(arrives);
-  return arrives;
-}
-
 BackwardResult QueuedStageExecutor::differentiate(at::Tensor gradient, Tape& tape, const MicrobatchWork& work,
                                                   WeightGradients when) {
   using OfProjections = ParameterGradients::OfProjections;
   const bool is_later = when == WeightGradients::kLater;
   HalfDone half{{layout_.tensors.size(), is_later ? OfProjections::kLater : OfProjections::kAtOnce}, 0, {}};
-  const at::Tensor input_gradient = model_->backward(std::move(gradient), tape, half.gradients);
+  const at::Tensor input_gradient = models_.trained->backward(std::move(gradient), tape, half.gradients);
   BackwardResult result;
   result.token_count = count_targets(work.targets);
   half.token_count = result.token_count;
@@ -344,14 +334,10 @@ BackwardResult QueuedStageExecutor::differentiate(at::Tensor gradient, Tape& tap
   return result;
 }
 
-void QueuedStageExecutor::note_reading(const TensorBlob& blob) {
-  if (blob.resident) read_now_.push_back(blob.resident);
-}
-
 void QueuedStageExecutor::settle() {
   if (answers_ != Answering::kAtOnce) return;
   queue_->mark()->wait();
-  read_now_.clear();
+  reads_.forget_noted();
 }
 
 LateFigures QueuedStageExecutor::read(const Figures& figures) const {
@@ -367,10 +353,6 @@ LateFigures QueuedStageExecutor::read(const Figures& figures) const {
     late.bad_tensor = layout_.tensors[static_cast<std::size_t>(bad - within)].spec.name;
   }
   return late;
-}
-
-void QueuedStageExecutor::release_held() {
-  while (!held_.empty() && held_.front().first->is_reached()) held_.pop_front();
 }
 
 }  // namespace shoal

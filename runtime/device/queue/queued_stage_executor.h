@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,6 +23,7 @@
 #include "runtime/device/queue/device_queue.h"
 #include "runtime/device/queue/device_state.h"
 #include "runtime/device/queue/device_sums.h"
+#include "runtime/device/queue/queued_reads.h"
 #include "runtime/device/queue/stage_passes.h"
 #include "runtime/executor/late_stage_executor.h"
 
@@ -57,8 +57,11 @@ class QueuedStageExecutor final : public LateStageExecutor {
   std::vector<std::uint64_t> restart_from_outer() override;
 
  private:
-  using Residents = std::vector<std::shared_ptr<const ResidentTensor>>;
   using Slot = std::shared_ptr<StagePasses::Slot>;
+  struct Models {
+    std::unique_ptr<Transformer> trained;
+    std::unique_ptr<Transformer> agreed;
+  };
   struct Kept {  // a forward that waits for its backward; no tape where the forward will be computed again
     MicrobatchWork work;
     std::optional<Tape> tape;
@@ -67,9 +70,9 @@ class QueuedStageExecutor final : public LateStageExecutor {
   struct HalfDone {  // a backward that is not accumulated yet
     ParameterGradients gradients;
     std::uint64_t token_count = 0;
-    at::Tensor loss;      // on the host, once the device is past it; last stage only
-    Residents read = {};  // of other stages: gradients of weights may be left for later, and are made of them
-    Slot slot = {};       // of recorded passes, whose memory these gradients are
+    at::Tensor loss;  // on the host, once the device is past it; last stage only
+    QueuedReads::Residents read = {};
+    Slot slot = {};  // of recorded passes, whose memory these gradients are
     std::vector<at::Tensor> recorded = {};
   };
   struct Figures {  // on the host, once the device is past them
@@ -84,18 +87,13 @@ class QueuedStageExecutor final : public LateStageExecutor {
   // Tokens stay on the host: their gradient's order is made there.
   [[nodiscard]] at::Tensor input_of(const MicrobatchWork& work);
   [[nodiscard]] TensorBlob given_away(const at::Tensor& values) const;
-  // A copy that is there when the device is past it.
-  [[nodiscard]] at::Tensor on_its_way_to_host(const at::Tensor& values);
   // The same of memory that the next replay writes over.
   [[nodiscard]] TensorBlob copied_away(const at::Tensor& values) const;
   [[nodiscard]] BackwardResult half_done(const MicrobatchWork& work, Slot slot, StagePasses::Differentiated results);
   [[nodiscard]] BackwardResult differentiate(at::Tensor gradient, Tape& tape, const MicrobatchWork& work,
                                              WeightGradients when);
-  // The device reads a tensor of another stage.
-  void note_reading(const TensorBlob& blob);
   void settle();
   [[nodiscard]] LateFigures read(const Figures& figures) const;
-  void release_held();
 
   Config config_;
   StagePlan plan_;
@@ -106,15 +104,12 @@ class QueuedStageExecutor final : public LateStageExecutor {
   std::shared_ptr<const DeviceMath> math_;
   std::unique_ptr<DeviceState> state_;
   std::unique_ptr<DeviceSums> sums_;
-  std::unique_ptr<Transformer> model_;
-  std::unique_ptr<Transformer> agreed_model_;
+  Models models_;
   std::unique_ptr<StagePasses> passes_;  // none where nothing is recorded
   std::map<MicrobatchId, Kept> kept_;
   std::map<MicrobatchId, HalfDone> half_done_;
   Figures figures_;
-  Residents read_now_;  // by calls since the last ending
-  std::deque<std::pair<std::shared_ptr<const DeviceMark>, Residents>> held_;
-  std::vector<at::Tensor> lent_;  // host memory of figures, until nobody else has it
+  QueuedReads reads_;
 };
 
 }  // namespace shoal
