@@ -38,8 +38,7 @@ constexpr int kAheadMilliseconds = 5;   // for users that have caught up
 TlsLanes::TlsLanes(std::shared_ptr<const TlsContext> context, const LaneLimits& limits)
     : limits_(limits),
       door_(limits.takes_local_ways ? LocalDoor::open() : std::nullopt),
-      up_(limits.up_bit_s),
-      down_(limits.down_bit_s),
+      rates_{RateBucket(limits.up_bit_s), RateBucket(limits.down_bit_s)},
       dialler_(std::move(context), limits, [this](LinkId link, std::unique_ptr<LaneSocket> opened) {
         add_task(NewConnection{link, std::move(opened)});
       }) {
@@ -143,16 +142,16 @@ void TlsLanes::work() {
 
 // A connection that has shown no key yet waits for no rate: its greeting is small, and has a deadline.
 bool TlsLanes::can_go_on(const LaneConnection& connection, Instant when) const {
-  const bool may_read = !connection.link() || down_.may_go(when);
-  return (connection.can_read() && may_read) || (connection.can_write() && up_.may_go(when));
+  const bool may_read = !connection.link() || rates_.down.may_go(when);
+  return (connection.can_read() && may_read) || (connection.can_write() && rates_.up.may_go(when));
 }
 
 int TlsLanes::wait_ms(Instant when) const {
   Duration wait = std::chrono::milliseconds(kLookMilliseconds);
   for (const auto& [descriptor, connection] : connections_) {
     if (can_go_on(*connection, when)) return 0;
-    if (connection->can_read()) wait = std::min(wait, down_.wait(when));
-    if (connection->can_write()) wait = std::min(wait, up_.wait(when));
+    if (connection->can_read()) wait = std::min(wait, rates_.down.wait(when));
+    if (connection->can_write()) wait = std::min(wait, rates_.up.wait(when));
     if (connection->is_ahead()) wait = std::min<Duration>(wait, std::chrono::milliseconds(kAheadMilliseconds));
   }
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count());
@@ -231,12 +230,12 @@ void TlsLanes::do_task(const IsOver& task) {
 }
 
 bool TlsLanes::turn(LaneConnection& connection) {
-  LaneConnection::Heard heard = connection.read(now(), down_);
+  LaneConnection::Heard heard = connection.read(now(), rates_.down);
   if (heard.letter) deliver(connection, std::move(*heard.letter));
   if (heard.arriving) tell_progress(*connection.link(), std::move(*heard.arriving));
   if (heard.claim && !claim(connection, *heard.claim)) return false;
   LaneConnection::Said said;
-  if (heard.broken.empty()) said = connection.write(now(), up_);
+  if (heard.broken.empty()) said = connection.write(now(), rates_.up);
   if (said.has_room_again) change(*connection.link(), LaneChange::Kind::kRoom);
   const std::string& broken = heard.broken.empty() ? said.broken : heard.broken;
   if (broken.empty()) return true;

@@ -112,8 +112,11 @@ class TlsLanes final : public Lanes {
   std::map<int, std::unique_ptr<LaneConnection>> connections_;  // the thread's own, by descriptor
   std::map<LinkId, int> bound_;                                 // its too
   RefusalLog local_refusals_;                                   // likewise
-  RateBucket up_;
-  RateBucket down_;
+  struct Rates {
+    RateBucket up;
+    RateBucket down;
+  };
+  Rates rates_;
 
   LaneDialler dialler_;
   std::thread thread_;
