@@ -3,6 +3,7 @@
 
 #include "launch/commands/plan/model_cut.h"
 #include "runtime/cluster/replicas_wanted.h"
+#include "runtime/pipeline/schedule.h"
 #include "runtime/plan/resources/device_fit.h"
 #include "runtime/plan/resources/memory_need.h"
 #include "runtime/plan/resources/step_traffic.h"
@@ -15,6 +16,11 @@ void add_letters(StageNeed& need, std::uint64_t up_bytes, std::uint64_t down_byt
   need.down_bytes += static_cast<double>(down_bytes);
 }
 
+StageNeed::OnGpu need_on_gpu(const DeviceNeed& need, const DeviceNeed& bounded) {
+  const std::uint64_t context = need.beside - need.communicator;
+  return {bytes_at(need, need.held), context, bytes_at(bounded, bounded.held)};
+}
+
 }  // namespace
 
 StageSizes stage_sizes(const Config& config) {
@@ -23,21 +29,23 @@ StageSizes stage_sizes(const Config& config) {
   if (!cut) return sizes;
   const double tokens = static_cast<double>(config.batch.microbatch) * config.model.context;
   const ReplicasWanted replicas = replicas_wanted(config.pipeline);
+  Config bounded = config;
+  bounded.pipeline.credits = static_cast<int>(credits_per_first_replica(config));
   const auto borders = step_traffic(config, *cut, std::vector<std::size_t>(cut->size(), 1)).borders;
   const double microbatches = microbatches_per_step(config);
   for (std::size_t stage = 0; stage < cut->size(); ++stage) {
     const CutStage& one = (*cut)[stage];
     const std::uint32_t wanted = replicas.of(StageId{static_cast<std::uint32_t>(stage)});
     sizes.state_bytes.push_back(one.state_bytes);
-    const std::uint64_t most = credit_need(config, *cut, stage, wanted).total_bytes;  // slow links make it hold them
-    StageNeed need{one.cost * tokens, most, memory_need(config, *cut, stage, wanted).program};
+    StageNeed need{one.cost * tokens, credit_need(config, *cut, stage, wanted).total_bytes};  // with slow links
+    need.shared_bytes = memory_need(config, *cut, stage, wanted).program;
+    need.bounded_bytes = credit_need(bounded, *cut, stage, wanted).total_bytes;
+    need.credits = credits_per_first_replica(config);
+    need.on_gpu = need_on_gpu(device_need(config, *cut, stage, wanted), device_need(bounded, *cut, stage, wanted));
     if (stage > 0) add_letters(need, borders[stage - 1].gradient, borders[stage - 1].activation);
     if (stage < borders.size()) add_letters(need, borders[stage].activation, borders[stage].gradient);
     need.up_bytes /= microbatches;
     need.down_bytes /= microbatches;
-    const DeviceNeed on_gpu = device_need(config, *cut, stage, wanted);
-    need.gpu_bytes = bytes_at(on_gpu, on_gpu.held);
-    need.gpu_shared_bytes = on_gpu.beside - on_gpu.communicator;  // the device's context
     sizes.needs.push_back(need);
   }
   return sizes;

@@ -218,9 +218,10 @@ bool fits_together(const MachineOffer& offer, const std::vector<StageNeed>& need
 }
 
 StageNeed need_on(const MachineOffer& offer, StageNeed need) {
-  if (!offer.is_gpu || need.gpu_bytes == 0) return need;
-  need.memory_bytes = need.gpu_bytes;
-  need.shared_bytes = need.gpu_shared_bytes;
+  if (!offer.is_gpu || need.on_gpu.memory_bytes == 0) return need;
+  need.memory_bytes = need.on_gpu.memory_bytes;
+  need.shared_bytes = need.on_gpu.shared_bytes;
+  need.bounded_bytes = need.on_gpu.bounded_bytes;
   return need;
 }
 
@@ -286,6 +287,25 @@ std::optional<std::vector<Placement>> place_machines(const std::vector<Worker>& 
 
 namespace {
 
+// Needs with the credits of the schedule alone.
+std::vector<StageNeed> bounded(std::vector<StageNeed> needs) {
+  for (StageNeed& need : needs) {
+    if (need.bounded_bytes > 0) need.memory_bytes = need.bounded_bytes;
+    if (need.on_gpu.bounded_bytes > 0) need.on_gpu.memory_bytes = need.on_gpu.bounded_bytes;
+  }
+  return needs;
+}
+
+std::string fewer_credits_of(const std::vector<StageNeed>& needs) {
+  return needs.empty() ? std::string() : compose("pipeline.credits=", needs.front().credits, " would do; or ");
+}
+
+// Names the setting where these workers would do then.
+std::string fewer_credits(const std::vector<Worker>& workers, PlacesWanted wanted) {
+  wanted.needs = bounded(std::move(wanted.needs));
+  return Places(workers, wanted).fill() ? fewer_credits_of(wanted.needs) : std::string();
+}
+
 // Names the largest number of replicas, the same for each stage, that these workers have room for; empty: there is
 // none.
 std::string fewer_replicas(const std::vector<Worker>& workers, PlacesWanted wanted) {
@@ -326,8 +346,9 @@ std::string memory_refusal(const std::vector<Worker>& workers, const PlacesWante
         static_cast<std::size_t>(std::ranges::count_if(memories, [&](std::uint64_t memory) { return memory >= need; }));
     return compose("stage ", stage, " does not fit: a replica of it needs ", size_text(need), ", and ",
                    counted(have, "worker"), have == 1 ? " gives" : " give", " so much where ", places_so_far, " ",
-                   is_or_are(places_so_far), " needed; ", counted(places_so_far - have, "more worker"),
-                   " with --memory ", memory_option(need), " or more would do, or ", fewer_replicas(workers, wanted),
+                   is_or_are(places_so_far), " needed; ", fewer_credits(workers, wanted),
+                   counted(places_so_far - have, "more worker"), " with --memory ", memory_option(need),
+                   " or more would do, or ", fewer_replicas(workers, wanted),
                    "stages that need less: ", settings_words(workers, memories[places_so_far - 1]));
   }
   return {};
@@ -337,12 +358,14 @@ std::string fits_nowhere(const std::string& name, const MachineOffer& offer, con
   if (needs.empty() || std::ranges::any_of(needs, [&](const StageNeed& need) { return fits(offer, need); })) return {};
   const auto bytes_there = [&](const StageNeed& need) { return need_on(offer, need).memory_bytes; };
   const auto least = std::ranges::min_element(needs, {}, bytes_there);
+  const bool would_fit = std::ranges::any_of(bounded(needs), [&](const StageNeed& need) { return fits(offer, need); });
   const std::string smaller =
       offer.is_gpu ? compose("by ", kGpuSettings)
                    : compose("as `shoal plan RUN/config.toml --memory ", memory_option(offer.memory_bytes), "` says");
   return compose(name, " gives ", size_text(offer.memory_bytes), " and no stage fits: stage ", least - needs.begin(),
-                 " needs least, ", size_text(bytes_there(*least)),
-                 "; give the node more (--memory), or make stages smaller, ", smaller);
+                 " needs least, ", size_text(bytes_there(*least)), "; ",
+                 would_fit ? fewer_credits_of(needs) : std::string(),
+                 "give the node more (--memory), or make stages smaller, ", smaller);
 }
 
 }  // namespace shoal

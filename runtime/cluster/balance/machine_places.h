@@ -20,13 +20,19 @@ inline constexpr double kPassesOfTraining = 3;  // of a microbatch: a backward i
 
 // What a replica of a stage asks of a machine. 0: not known, and then nothing is decided by it.
 struct StageNeed {
-  double multiply_adds = 0;        // of one microbatch's forward
-  std::uint64_t memory_bytes = 0;  // the most that it holds at once (`shoal plan`)
-  std::uint64_t shared_bytes = 0;  // of those, once in a process: code and libraries
-  double up_bytes = 0;             // of one microbatch, to the stages beside it: an activation, a gradient
-  double down_bytes = 0;           // from them
-  std::uint64_t gpu_bytes = 0;     // in place of memory_bytes on a GPU, whose kernels keep other things; 0: the same
-  std::uint64_t gpu_shared_bytes = 0;
+  double multiply_adds = 0;         // of one microbatch's forward
+  std::uint64_t memory_bytes = 0;   // the most that it holds at once (`shoal plan`)
+  std::uint64_t shared_bytes = 0;   // of those, once in a process: code and libraries
+  double up_bytes = 0;              // of one microbatch, to the stages beside it: an activation, a gradient
+  double down_bytes = 0;            // from them
+  std::uint64_t bounded_bytes = 0;  // in place of memory_bytes if pipeline.credits were `credits`; 0: no less
+  std::uint32_t credits = 0;        // those of the schedule, without what slow links may bring
+  struct OnGpu {                    // in place of the same, for its kernels keep other things
+    std::uint64_t memory_bytes = 0;
+    std::uint64_t shared_bytes = 0;
+    std::uint64_t bounded_bytes = 0;
+  };
+  OnGpu on_gpu{};
 };
 
 struct PlacesWanted {

@@ -158,6 +158,21 @@ TEST(MachinePlaces, ARefusalSaysHowManyWorkersAreMissingAndWhetherFewerReplicasW
                     HasSubstr("or pipeline.replicas=1, or stages that need less")));
 }
 
+// Needs are those with all credits that slow links may bring: who sets them needs less.
+TEST(MachinePlaces, ARefusalNamesCreditsFirstWhereTheyWouldDo) {
+  std::vector<StageNeed> needs = {{1, 4 * kGB}, {1, 9 * kGB}};
+  needs[0].credits = needs[1].credits = 5;
+  needs[0].bounded_bytes = 2 * kGB, needs[1].bounded_bytes = 6 * kGB;
+  const auto refusal = [&](std::uint64_t gigabytes) {
+    const auto workers = workers_of({with_memory(gigabytes * kGB), with_memory(gigabytes * kGB)});
+    return memory_refusal(workers, {{1, 1}, needs, 1});
+  };
+  EXPECT_THAT(refusal(6), HasSubstr("1 is needed; pipeline.credits=5 would do; or 1 more worker with --memory"));
+  EXPECT_THAT(refusal(5), AllOf(HasSubstr("does not fit"), Not(HasSubstr("pipeline.credits")))) << "control";
+  EXPECT_THAT(fits_nowhere("a", with_memory(3 * kGB), needs), HasSubstr("; pipeline.credits=5 would do; or give"));
+  EXPECT_THAT(fits_nowhere("a", with_memory(kGB), needs), Not(HasSubstr("pipeline.credits"))) << "control";
+}
+
 TEST(MachinePlaces, StagesOnOneWorkerAddUpAndItsProgramCountsOnce) {
   const std::vector<StageNeed> needs = {{1, 4 * kGB, kGB}, {1, 9 * kGB, kGB}};
   EXPECT_EQ(memory_of(needs), 12 * kGB);
@@ -178,8 +193,8 @@ TEST(MachinePlaces, AWorkerThatFitsNowhereIsToldWhatWould) {
 
 TEST(MachinePlaces, OnAGpuAStageNeedsWhatAGpuKeeps) {
   std::vector<StageNeed> needs = {{1, 40 * kGB, kGB}, {1, 50 * kGB, kGB}};
-  needs[0].gpu_bytes = 20 * kGB, needs[1].gpu_bytes = 10 * kGB;
-  needs[0].gpu_shared_bytes = needs[1].gpu_shared_bytes = 2 * kGB;
+  needs[0].on_gpu.memory_bytes = 20 * kGB, needs[1].on_gpu.memory_bytes = 10 * kGB;
+  needs[0].on_gpu.shared_bytes = needs[1].on_gpu.shared_bytes = 2 * kGB;
   MachineOffer gpu = with_memory(28 * kGB);
   EXPECT_FALSE(fits(gpu, needs[0])) << "a processor";
   gpu.is_gpu = true;

@@ -63,7 +63,7 @@ TEST(SharedPlaces, AreNoneWhereOneReplicaOfEachDoesNotFit) {
 
 TEST(SharedPlaces, OfOneGpuAreThoseThatItsOwnNeedsAllow) {
   PlacesWanted both = wanted({40, 50}, 1);
-  both.needs[0].gpu_bytes = 20, both.needs[1].gpu_bytes = 10;
+  both.needs[0].on_gpu.memory_bytes = 20, both.needs[1].on_gpu.memory_bytes = 10;
   auto workers = workers_with({30});
   EXPECT_FALSE(place_shared(workers, both)) << "a processor";
   workers[0].offer.is_gpu = true;
