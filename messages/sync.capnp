@@ -51,6 +51,7 @@ struct Manifest {
   entries @2 :List(ManifestEntry);
   shareTokens @3 :UInt64;
   collective @4 :CollectiveOffer;
+  inFlight @5 :List(UInt32);
 }
 
 struct TensorNorm {

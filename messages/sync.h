@@ -80,6 +80,7 @@ struct Manifest {
   std::vector<ManifestEntry> entries;  // ascending by microbatch; of a round: none
   std::uint64_t share_tokens = 0;      // for a round: tokens trained on since the member's last contribution
   std::optional<CollectiveOffer> collective = {};  // none: it sums by parts alone
+  std::vector<MicrobatchId> in_flight = {};        // entered and not answered, ascending: hints for P-14a, no proof
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };
 

@@ -127,6 +127,7 @@ SHOAL_FIELDS(Manifest) {
   FIELD(member, Member);
   LIST(entries, Entries);
   FIELD(share_tokens, ShareTokens);
+  SCALARS(in_flight, InFlight);
   if constexpr (Io::kWrites) {
     if (m.collective) fields(io, wire.initCollective(), *m.collective);
   } else if (wire.hasCollective()) {

@@ -71,6 +71,15 @@ std::vector<ManifestEntry> Ledger::manifest() const {
   return entries;
 }
 
+std::vector<MicrobatchId> Ledger::in_flight() const {
+  std::vector<MicrobatchId> found;
+  found.reserve(in_flight_count());
+  for (const auto& [microbatch, entry] : entries_) {
+    if (entry.state == LedgerState::kInFlight) found.push_back(microbatch);
+  }
+  return found;
+}
+
 std::vector<MicrobatchPass> Ledger::passes() const {
   std::vector<MicrobatchPass> found;
   found.reserve(answered_count_);

@@ -78,7 +78,9 @@ class Ledger {
   [[nodiscard]] std::size_t in_flight_count() const { return entries_.size() - answered_count_; }
   // The answered microbatches, ascending: what this replica would contribute.
   [[nodiscard]] std::vector<ManifestEntry> manifest() const;
-  // Passes in the same order: whose inputs and gradients they are of.
+  // The others, ascending.
+  [[nodiscard]] std::vector<MicrobatchId> in_flight() const;
+  // Passes in the order of the manifest: whose inputs and gradients they are of.
   [[nodiscard]] std::vector<MicrobatchPass> passes() const;
 
  private:

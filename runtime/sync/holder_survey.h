@@ -1,5 +1,6 @@
 // HolderSurvey: which replica holds which microbatch of the step, from manifests, for a data loader that asks (P-14a):
-// a microbatch that is sent to another replica than its holder makes a duplicate and a replayed step.
+// a microbatch that is sent to another replica than its holder makes a duplicate and a replayed step. Its holder is
+// whoever has answered it; if nobody has, a replica that has it in flight and will answer it.
 //
 // An open group prepares for the answer alone: a survey. Each question is answered once. Pure.
 #pragma once
@@ -16,13 +17,17 @@ namespace shoal {
 class HolderSurvey {
  public:
   void hear(const Manifest& manifest) {
-    for (const ManifestEntry& entry : manifest.entries) holders_[entry.microbatch] = manifest.member;
+    for (const ManifestEntry& entry : manifest.entries) holders_[entry.microbatch] = {manifest.member, true};
+    for (const MicrobatchId microbatch : manifest.in_flight) {
+      Known& known = holders_[microbatch];
+      if (!known.has_answered) known.replica = manifest.member;
+    }
   }
   // The step was emptied.
   void forget_holders() { holders_.clear(); }
   template <class IsMember>
   void keep_members(IsMember is_member) {
-    std::erase_if(holders_, [&](const auto& holder) { return !is_member(holder.second); });
+    std::erase_if(holders_, [&](const auto& holder) { return !is_member(holder.second.replica); });
   }
 
   void ask() { is_asked_ = true; }
@@ -35,12 +40,17 @@ class HolderSurvey {
   [[nodiscard]] std::optional<Holders> take_answer(StageId stage, Branch branch, StepId step) {
     if (!std::exchange(is_asked_, false)) return std::nullopt;
     Holders answer{stage, branch, step, {}};
-    for (const auto& [microbatch, replica] : holders_) answer.holders.push_back({microbatch, replica});
+    for (const auto& [microbatch, known] : holders_) answer.holders.push_back({microbatch, known.replica});
     return answer;
   }
 
  private:
-  std::map<MicrobatchId, Incarnation> holders_;
+  struct Known {
+    Incarnation replica;
+    bool has_answered = false;
+  };
+
+  std::map<MicrobatchId, Known> holders_;
   bool is_asked_ = false;
   bool is_under_way_ = false;
 };

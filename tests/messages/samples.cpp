@@ -123,8 +123,12 @@ void add_sync(Random& random, std::vector<MessageBody>& out) {
   out.push_back(Zero{order(random)});
   out.push_back(Prepare{order(random), epoch});
   out.push_back(Reduce{order(random), {id<Incarnation>(random), id<Incarnation>(random)}, random(), epoch});
-  out.push_back(Manifest{order(random), id<Incarnation>(random), entries(random), random(),
-                         CollectiveOffer{text(random), text(random), epoch, small(random)}});
+  out.push_back(Manifest{order(random),
+                         id<Incarnation>(random),
+                         entries(random),
+                         random(),
+                         CollectiveOffer{text(random), text(random), epoch, small(random)},
+                         {MicrobatchId{small(random)}, MicrobatchId{small(random)}}});
   out.push_back(Reduced{order(random), id<Incarnation>(random), random(), norms(random)});
   out.push_back(
       Part{order(random), id<Incarnation>(random), small(random), small(random), tensor(random, DType::kInt64, {7})});

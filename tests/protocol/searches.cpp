@@ -246,11 +246,11 @@ std::string search_usage() {
 const std::vector<FullSearch>& short_searches() {
   static const std::vector<FullSearch> kSearches = {
       {"crash 1", 254546},
-      {"steps 1 epochs 2 a 1 retry 1 loader 1", 79979},
-      {"a 1 b 1 loader 1", 19046},
+      {"steps 1 epochs 2 a 1 retry 1 loader 1", 85440},
+      {"a 1 b 1 loader 1", 19804},
       {"a 1 b 1 epochs 2 spawner 1", 6020},
       {"steps 1 epochs 2 a 1 b 2 spawner 1", 10617},
-      {"steps 1 epochs 2 a 1 b 1 loader 2 group 1", 262622},
+      {"steps 1 epochs 2 a 1 b 1 loader 2 group 1", 278622},
       {"steps 1 epochs 2 retry 2", 44282},
       {"steps 1 early 1", 117049},
       {"group 1", 6601},
@@ -304,7 +304,7 @@ const std::vector<FullSearch>& long_searches() {
       {"retry 1", 662566},
       {"steps 1 epochs 2 loader 1", 530192},
       {"steps 1 epochs 2 spawner 1", 460365},
-      {"steps 1 a 1 b 2 crash 1 loader 1", 987922},
+      {"steps 1 a 1 b 2 crash 1 loader 1", 1015465},
       {"join 1", 48413},
       {"epochs 2 group 1 join 1", 446833},
       {"crash 1 group 1", 3661801},

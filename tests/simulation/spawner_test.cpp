@@ -56,6 +56,26 @@ TEST(SpawnerKilled, AtAnyMessageLosesNothing) {
   });
 }
 
+// P-14a: what is in flight at the spawner's end goes on where it is, as what is answered does.
+TEST(SpawnerKilled, HasNothingComputedTwice) {
+  SwarmShape shape = shape_of(3, 3);
+  shape.microbatches = 12;
+  shape.draws_bounds = false;  // a survey that is cut short knows less
+  shape.routing = Routing::kUniform;
+  const std::uint64_t messages = messages_of_undisturbed(shape);
+  std::size_t twice = 0;
+  const std::uint64_t seeds = for_each_seed(kSeeds, [&](std::uint64_t seed) {
+    Chance chance(seed, kSalt);
+    SimulatedSwarm swarm(shape, seed);
+    swarm.network().crawl_in_passes(std::chrono::milliseconds(300));
+    if (run_to_message(swarm, chance.below(messages))) swarm.kill("spawner");
+    swarm.run();
+    expect_right(swarm, "");
+    twice += swarm.record().reasons_of("microbatch_twice").size();
+  });
+  EXPECT_EQ(twice, 0) << "in " << seeds << " runs";
+}
+
 TEST(SpawnerKilled, AgainAndAgain) {
   const SwarmShape shape = shape_of(2, 2, 3);
   const std::uint64_t messages = messages_of_undisturbed(shape);

@@ -223,7 +223,7 @@ void ReplicaData::hear(const FreezeWanted& fact, ReplicaTurn& turn) {
     preparing_ = fact.order;
     return turn.run(AccumulateJob{*microbatch}, Activity::kBackward);
   }
-  turn.tell(ManifestMade{fact, ledger_.manifest()});
+  turn.tell(ManifestMade{fact, ledger_.manifest(), ledger_.in_flight()});
 }
 
 // Everything of the step but the weights; the executor's side is a ZeroJob. The router forgets what it kept for it: a

@@ -59,6 +59,7 @@ struct PrepareAgain {
 struct ManifestMade {
   FreezeWanted wanted;
   std::vector<ManifestEntry> entries;
+  std::vector<MicrobatchId> in_flight{};
 };
 // Tells what the replica did of the step that was applied.
 struct StepTrained {

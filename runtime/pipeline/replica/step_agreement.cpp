@@ -65,12 +65,14 @@ void StepAgreement::hear(const ManifestMade& fact, ReplicaTurn& turn) {
   const OrderId& order = fact.wanted.order.order;
   enter(order, StepOrders::Kind::kPrepare, Phase::kFrozen, turn);
   manifest_ = fact.entries;
+  in_flight_ = fact.in_flight;
   turn.send(to_sync_group(self.setup.stage), manifest_of(order, self.setup));
   if (fact.wanted.has_missed_a_zero) turn.run(ZeroJob{}, Activity::kReduce);
 }
 
 Manifest StepAgreement::manifest_of(const OrderId& order, const ReplicaSetup& setup) const {
   Manifest manifest{order, setup.self, manifest_};
+  manifest.in_flight = in_flight_;
   manifest.collective = setup.collective;
   if (manifest.collective && communicator_ != Epoch{}) {
     manifest.collective->communicator = communicator_;
@@ -254,6 +256,7 @@ std::uint64_t StepAgreement::own_tokens() const {
 void StepAgreement::hear(const StepEnded&, ReplicaTurn& turn) {
   orders_.end_step(turn.replica().epoch);
   manifest_.clear();
+  in_flight_.clear();
   drop_sum(turn);
   reduce_.reset();
   reduced_.reset();

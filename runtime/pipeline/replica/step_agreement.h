@@ -72,6 +72,7 @@ class StepAgreement final : public StageAgreement {
 
   StepOrders orders_;
   std::vector<ManifestEntry> manifest_;  // as it was given: nothing is accumulated behind it (P-8)
+  std::vector<MicrobatchId> in_flight_;  // likewise
   std::optional<Reduce> reduce_;         // the order being carried out
   std::unique_ptr<GroupReduction> sum_;
   CollectiveReduction* collective_ = nullptr;  // sum_, where a library makes it

@@ -37,7 +37,8 @@ int Moves::known_holders(int g) const {
     const bool has_frozen = replica.epoch == group.epoch() && replica.phase != kOpen;
     if (!is_in(members, r) || !replica.is_alive || !has_frozen) continue;
     for (int b = 0; b < model_.scope.microbatches; ++b) {
-      if (replica.ledger[b] == kAccumulated) map = with_holder(map, b, r - first_of(stage));
+      const bool is_new = holder_in(map, b) == kNoHolder && replica.ledger[b] == kInFlight;
+      if (replica.ledger[b] == kAccumulated || is_new) map = with_holder(map, b, r - first_of(stage));
     }
   }
   return map;

@@ -53,6 +53,7 @@ TEST(Ledger, ManifestNamesWhatIsAnsweredInOrder) {
   ledger.answer(MicrobatchId{0}, {11, 2.5, {}}, Backward{});
   const std::vector<ManifestEntry> expected = {{MicrobatchId{0}, 11, 2.5, {}}, {MicrobatchId{3}, 10, 1.5, "head"}};
   EXPECT_EQ(ledger.manifest(), expected);
+  EXPECT_EQ(ledger.in_flight(), std::vector<MicrobatchId>{MicrobatchId{2}});
   ledger.clear();
   EXPECT_TRUE(ledger.manifest().empty());
   EXPECT_EQ(ledger.in_flight_count(), 0U);

@@ -43,6 +43,18 @@ TEST(HolderSurvey, NamesTheNewestHolderThatIsAMember) {
   EXPECT_TRUE(answer_of(survey).empty());
 }
 
+TEST(HolderSurvey, NamesWhoeverHasItInFlightWhereNobodyHasAnsweredIt) {
+  HolderSurvey survey;
+  Manifest busy = manifest_of(kOne, 1);
+  busy.in_flight = {MicrobatchId{2}, MicrobatchId{3}};
+  survey.hear(manifest_of(kOther, 2));
+  survey.hear(busy);
+  EXPECT_EQ(answer_of(survey),
+            (std::vector<Holder>{{MicrobatchId{1}, kOne}, {MicrobatchId{2}, kOther}, {MicrobatchId{3}, kOne}}));
+  survey.hear(manifest_of(kOther, 3));
+  EXPECT_EQ(answer_of(survey).back(), (Holder{MicrobatchId{3}, kOther})) << "answered meanwhile";
+}
+
 TEST(HolderSurvey, IsUnderWayUntilItEnds) {
   HolderSurvey survey;
   EXPECT_FALSE(survey.end());

@@ -39,9 +39,11 @@ TEST(ReplicaData, TellsItsManifestWhenThePrepareIsToBeObeyed) {
   Bed bed;
   bed.forward(2);
   bed.compute();
+  bed.forward(3);
   bed.bench.tell(bed.data, wanted(bed.bench));
   const auto made = bed.bench.take_facts<ManifestMade>();
   ASSERT_EQ(made.size(), 1U);
+  EXPECT_EQ(made[0].in_flight, std::vector<MicrobatchId>{MicrobatchId{3}});
   ASSERT_EQ(made[0].entries.size(), 1U);
   EXPECT_EQ(made[0].entries[0].microbatch, MicrobatchId{2});
   EXPECT_EQ(made[0].entries[0].token_count, 10U);
