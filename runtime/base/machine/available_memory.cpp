@@ -3,6 +3,7 @@
 #include "runtime/base/machine/available_memory.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 
 namespace shoal {
@@ -37,6 +38,19 @@ std::optional<std::uint64_t> available_memory(const MemoryFiles& files) {
   const std::uint64_t given_back = named_in(files.group + "/memory.stat", "inactive_file").value_or(0);
   const std::uint64_t left = *limit - std::min(*limit, used - std::min(used, given_back));
   return available ? std::min(*available, left) : left;
+}
+
+std::optional<ProcessMemory> process_memory(const std::string& status) {
+  constexpr std::uint64_t kKibibyte = 1024;
+  std::ifstream file(status);
+  std::optional<std::uint64_t> resident;
+  std::optional<std::uint64_t> peak;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("VmRSS:")) resident = kKibibyte * std::strtoull(line.c_str() + 6, nullptr, 10);
+    if (line.starts_with("VmHWM:")) peak = kKibibyte * std::strtoull(line.c_str() + 6, nullptr, 10);
+  }
+  if (!resident || !peak) return std::nullopt;
+  return ProcessMemory{*resident, std::max(*resident, *peak)};
 }
 
 }  // namespace shoal

@@ -1,5 +1,5 @@
 // Memory that programs of this machine may still take: what the system calls available, within the limit of the control
-// group that this process is in. Linux only.
+// group that this process is in; and memory that this process has. Linux only.
 #pragma once
 
 #include <cstdint>
@@ -16,5 +16,13 @@ struct MemoryFiles {
 
 // Bytes. Nothing: the system does not say.
 [[nodiscard]] std::optional<std::uint64_t> available_memory(const MemoryFiles& files = {});
+
+// Bytes that are resident of this process, code and libraries included: now, and at most since it began.
+struct ProcessMemory {
+  std::uint64_t resident = 0;
+  std::uint64_t peak = 0;
+};
+// Nothing: the system does not say.
+[[nodiscard]] std::optional<ProcessMemory> process_memory(const std::string& status = "/proc/self/status");
 
 }  // namespace shoal

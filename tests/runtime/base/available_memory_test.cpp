@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include "runtime/base/machine/scratch_folder.h"
 
@@ -45,6 +46,34 @@ TEST_F(AvailableMemory, IsWhatTheControlGroupLeaves) {
 }
 
 TEST(AvailableMemoryHere, IsSaid) { EXPECT_GT(available_memory().value_or(0), 0U); }
+
+TEST(ProcessMemory, GrowsWithWhatIsWrittenAndKeepsItsPeak) {
+  const auto before = process_memory();
+  ASSERT_TRUE(before);
+  constexpr std::size_t kBytes = std::size_t{64} << 20U;
+  {
+    const std::vector<char> written(kBytes, 'x');
+    const auto during = process_memory();
+    ASSERT_TRUE(during);
+    EXPECT_GT(during->resident, before->resident + kBytes / 2) << written[kBytes / 2];
+    EXPECT_LT(during->resident, before->resident + 2 * kBytes);
+  }
+  const auto after = process_memory();
+  ASSERT_TRUE(after);
+  EXPECT_LT(after->resident, before->resident + kBytes / 2);
+  EXPECT_GT(after->peak, before->resident + kBytes / 2);
+}
+
+TEST_F(AvailableMemory, OfAProcessIsReadByName) {
+  EXPECT_FALSE(process_memory((folder.path() / "nothing").string()));
+  write("status", "Name:\tshoal\nVmHWM:\t     300 kB\nVmRSS:\t     200 kB\n");
+  const auto memory = process_memory((folder.path() / "status").string());
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(memory->resident, 200U * 1024);
+  EXPECT_EQ(memory->peak, 300U * 1024);
+  write("status", "Name:\tshoal\nVmHWM:\t     300 kB\n");
+  EXPECT_FALSE(process_memory((folder.path() / "status").string()));
+}
 
 }  // namespace
 }  // namespace shoal
