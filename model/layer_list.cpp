@@ -162,6 +162,19 @@ double cost(const HeadSpec& head) {
   return products_of(head.projection) + kElementCost * 3 * static_cast<double>(head.projection.out);
 }
 
+double products_of(const EmbeddingSpec& /*embedding*/) { return 0; }
+
+double products_of(const NormSpec& /*norm*/) { return 0; }
+
+double products_of(const AttentionSpec& attention) {
+  const auto scores_and_values = static_cast<double>(2 * attention.heads * attention.head_size * attention.context);
+  return products_of(attention.in) + products_of(attention.out) + scores_and_values;
+}
+
+double products_of(const MlpSpec& mlp) { return products_of(mlp.in) + products_of(mlp.out); }
+
+double products_of(const HeadSpec& head) { return products_of(head.projection); }
+
 void add(std::vector<TensorSpec>& tensors, const EmbeddingSpec& part) {
   tensors.push_back(part.tokens);
   if (part.positions) tensors.push_back(*part.positions);
@@ -232,6 +245,17 @@ std::vector<TensorSpec> tensors_of(const PartSpec& part) {
 
 double cost_of(const PartSpec& part) {
   return std::visit([](const auto& one) { return cost(one); }, part);
+}
+
+double training_multiply_adds(const std::vector<LayerSpec>& layers) {
+  constexpr double kPasses = 3;
+  double sum = 0;
+  for (const LayerSpec& layer : layers) {
+    for (const PartSpec& part : layer.parts) {
+      sum += std::visit([](const auto& one) { return products_of(one); }, part);
+    }
+  }
+  return kPasses * sum;
 }
 
 std::int64_t kept_of(const PartSpec& part) {

@@ -100,6 +100,11 @@ struct LayerSpec {
 // Multiply-adds of a forward pass per token; what is bound by memory or by transcendental functions is weighed in.
 [[nodiscard]] double cost_of(const PartSpec& part);
 
+// Multiply-adds of a forward pass and of a backward pass, which has twice as many, per token: of matrix products alone,
+// two FLOPs each. Chowdhery et al., "PaLM" (2022), Appendix B: 6 N + 12 L H Q T FLOPs, where N counts what is
+// multiplied (an embedding is looked up), and attention counts whole though a causal one leaves half out.
+[[nodiscard]] double training_multiply_adds(const std::vector<LayerSpec>& layers);
+
 // float32 values that a forward pass keeps of each token for the backward pass. Dropout's masks are left out.
 [[nodiscard]] std::int64_t kept_of(const PartSpec& part);
 

@@ -110,5 +110,27 @@ TEST(LayerList, CostsFollowTheProducts) {
   EXPECT_GT(cost_of(model_layers(model)[1].parts[1]) - cost_of(grouped), 2.0 * 1024 * 512);
 }
 
+// "PaLM", Appendix B: 6 N + 12 L H Q T FLOPs a token, two for each multiply-add.
+TEST(LayerList, MultipliesAsPublished) {
+  ModelConfig gpt2{.layers = 12, .heads = 12, .width = 768, .context = 1024, .vocabulary = 50257};
+  const double multiplied = 12 * (768.0 * 2304 + 768 * 768 + 2 * 768 * 3072) + 768.0 * 50257;
+  const double published = 6 * multiplied + 12.0 * 12 * 12 * 64 * 1024;
+  EXPECT_DOUBLE_EQ(2 * training_multiply_adds(model_layers(gpt2)), published);
+  ModelConfig longer = gpt2;
+  longer.context = 2048;
+  EXPECT_DOUBLE_EQ(2 * training_multiply_adds(model_layers(longer)), published + 12.0 * 12 * 12 * 64 * 1024)
+      << "attention alone: positions are looked up";
+  const ModelConfig llama{.kind = ModelKind::kLlama,
+                          .layers = 3,
+                          .heads = 4,
+                          .width = 32,
+                          .context = 16,
+                          .vocabulary = 50,
+                          .kv_heads = 2,
+                          .hidden = 48};
+  const double block = 32.0 * 32 + 2 * 32 * 16 + 32 * 32 + 3 * 32 * 48 + 2 * 32 * 16;
+  EXPECT_DOUBLE_EQ(training_multiply_adds(model_layers(llama)), 3 * (3 * block + 32 * 50));
+}
+
 }  // namespace
 }  // namespace shoal
