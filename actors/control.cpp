@@ -1,6 +1,7 @@
 // Routes of the control endpoint.
 #include "actors/control.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "actors/injected.h"
@@ -8,6 +9,7 @@
 #include "runtime/base/text/json_text.h"
 #include "runtime/cluster/operate/operator_words.h"
 #include "runtime/cluster/operate/save_words.h"
+#include "runtime/trace/metrics/device_figures.h"
 #include "runtime/transport/control/token_words.h"
 #include "runtime/transport/error_words.h"
 
@@ -191,10 +193,17 @@ void add_routes(caf::actor_system& system, const ControlSettings& settings) {
                 });
 }
 
-// Gives null for all that the machine does not state.
+constexpr double kShareParts = 1e5;  // digits of a share
+
+// Gives null for all that the machine does not state, or has not told yet.
 nlohmann::ordered_json machine_json(const MachineStatus& machine) {
   using Json = nlohmann::ordered_json;
   const MachineOffer& offer = machine.offer;
+  const DeviceFigures figures = figures_of(machine.use);
+  const auto share = [](const std::optional<double>& value) {
+    return value ? Json(std::round(*value * kShareParts) / kShareParts) : Json();
+  };
+  const auto bytes = [](const std::optional<std::uint64_t>& value) { return value ? Json(*value) : Json(); };
   const auto stated = [](std::uint64_t value, double unit) {
     return value == 0 ? Json() : Json(static_cast<double>(value) * unit);
   };
@@ -205,7 +214,11 @@ nlohmann::ordered_json machine_json(const MachineStatus& machine) {
           {"threads", offer.threads == 0 ? Json() : Json(offer.threads)},
           {"memory_bytes", offer.memory_bytes == 0 ? Json() : Json(offer.memory_bytes)},
           {"up_mbit_s", stated(offer.up_bit_s, 1e-6)},
-          {"down_mbit_s", stated(offer.down_bit_s, 1e-6)}};
+          {"down_mbit_s", stated(offer.down_bit_s, 1e-6)},
+          {"utilisation", share(figures.utilisation)},
+          {"mfu", share(figures.mfu)},
+          {"used_bytes", bytes(figures.used_bytes)},
+          {"peak_bytes", bytes(figures.peak_bytes)}};
 }
 
 // Keeps the token good. A renewal that fails is tried again long before the token expires.

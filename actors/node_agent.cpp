@@ -94,8 +94,10 @@ void perform(Self self, const NodeEffects& effects) {
 
 void tick(Self self) {
   self->state.pulse->waiting(self->mailbox().size());
-  const auto& board = self->state.settings.board;
-  perform(self, self->state.core->tick(board ? board->list(now(self)) : std::vector<ActorHealth>{}, now(self)));
+  const NodeAgentSettings& settings = self->state.settings;
+  auto actors = settings.board ? settings.board->list(now(self)) : std::vector<ActorHealth>{};
+  const DeviceUse use = settings.meter ? settings.meter->lately(now(self)) : DeviceUse{};
+  perform(self, self->state.core->tick(std::move(actors), use, now(self)));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "messages/actor_types.h"
 #include "runtime/node/node_core.h"
 #include "runtime/trace/actor_board.h"
+#include "runtime/trace/device_meter.h"
 
 namespace shoal {
 
@@ -27,7 +28,8 @@ struct NodeAgentSettings : NodeSettings {
   std::function<void()> storage_waits = [] {};  // called before, if what this process wrote is still to arrive there
   // The process should fail as an injection says; returns before it does, unless it is the end.
   std::function<void(const Inject&)> fail_process;
-  std::shared_ptr<ActorBoard> board = nullptr;  // of this process: what its heartbeats tell
+  std::shared_ptr<ActorBoard> board = nullptr;   // of this process: what its heartbeats tell
+  std::shared_ptr<DeviceMeter> meter = nullptr;  // the same; none: it computes nothing
 };
 
 struct NodeAgentState {

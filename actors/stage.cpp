@@ -82,6 +82,7 @@ struct ResultWriter {
   void operator()(const Accumulated& pass) const { accumulated(pass.result); }
   // The core counts every one that an open replica computed (P-8).
   void accumulated(const AccumulateResult& result) const {
+    self->state.marks.on_device->trained(result.token_count);
     self->state.trace.record(TraceKind::kAccumulate, cause, result.token_count);
   }
   void operator()(const Adopted& adopted) const {
@@ -135,6 +136,11 @@ void come_to_next(Self self) {
   return std::get<JobResult>(end.outcome);
 }
 
+// Adds to a report what its process knows of the device.
+void add_use(Self self, MessageBody& body) {
+  if (auto* report = std::get_if<ReplicaReport>(&body)) report->use = self->state.marks.on_device->take(now(self));
+}
+
 void take_end(Self self, const JobEnd& end);
 void perform(Self self, Effects effects);
 
@@ -144,12 +150,14 @@ struct Performer {
 
   void operator()(SendLetter& effect) const {
     if (parent != 0) set_parent(effect.letter.body, parent);
+    add_use(self, effect.letter.body);
     self->send(self->state.router, std::move(effect.letter));
   }
   void operator()(RunJob& effect) const {
     auto& state = self->state;
     const Cause cause = trace_cause(self, microbatch_of(effect.job));
     state.handed_in.push_back({cause, kJobWords[effect.job.index()], is_of_a_microbatch(effect.job)});
+    state.marks.on_device->note(true, now(self));
     if (state.handed_in.size() == 1) come_to_next(self);
     if (auto end = state.runners.jobs->begin(effect.job)) take_end(self, *end);
   }
@@ -172,6 +180,7 @@ void take_end(Self self, const JobEnd& end) {
   const HandedIn job = state.handed_in.front();
   JobResult result = result_of(self, end, job);
   state.handed_in.pop_front();
+  state.marks.on_device->note(!state.handed_in.empty(), now(self));
   state.trace.end(job.span, job.cause);
   if (!state.handed_in.empty()) come_to_next(self);
   std::visit(ResultWriter{self, job.cause}, result);
@@ -325,6 +334,7 @@ void adopt(Self self, StageSettings settings) {
     });
   }
   state.note = settings.note;
+  state.marks.on_device.emplace(settings.on_device);
   state.replica = settings.order.replica;
   std::vector<std::string> tensor_names = state.runners.jobs->tensor_names();
   state.in_trace.state_layout = state_layout(tensor_names);

@@ -18,6 +18,7 @@
 #include "runtime/pipeline/replica/replica.h"
 #include "runtime/sync/collective/collective.h"
 #include "runtime/trace/actor_board.h"
+#include "runtime/trace/device_meter.h"
 #include "runtime/trace/high_water.h"
 #include "runtime/trace/tracer.h"
 #include "runtime/trace/work_note.h"
@@ -39,15 +40,17 @@ struct StageSettings {
   std::shared_ptr<Tracer> tracer = nullptr;        // none: this process keeps no trace
   std::shared_ptr<ActorBoard> board = nullptr;
   std::shared_ptr<WorkNote> note = std::make_shared<WorkNote>();  // of this process
+  StageOnDevice on_device{};
 };
 
-// How full this replica's queues have been, each with its bound (S-6), and how long its work has taken.
+// How full this replica's queues have been, each with its bound (S-6), how long its work has taken, and on what.
 struct StageMarks {
   HighWater waiting{"forwards too early"};
   HighWater held_parts{"parts before reduce"};
   HighWater evaluations{"evaluations"};
   WorkSoFar work;
-  std::uint64_t turned_away = 0;  // answers and orders, as far as the trace has told
+  std::uint64_t turned_away = 0;        // answers and orders, as far as the trace has told
+  std::optional<DeviceWork> on_device;  // set while the actor lives
 };
 
 // A job that was handed in and has not ended, as the trace and the note tell of it.

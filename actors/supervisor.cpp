@@ -359,7 +359,7 @@ void tick(Self self) {
     report.actors.push_back({std::move(line.node), std::move(line.health)});
   }
   for (MachineLine& line : core.machines()) {
-    report.machines.push_back({std::move(line.name), std::move(line.device), line.offer});
+    report.machines.push_back({std::move(line.name), std::move(line.device), line.offer, line.use});
   }
   return report;
 }

@@ -157,10 +157,15 @@ CommandSpec status() {
       "\"actors\":[{\"name\":text,\"node\":text,\n"
       "\"incarnation\":N,\"state\":text,\"mailbox\":N,\"restarts\":N,\"last_message\":text,\n"
       "\"last_message_s\":seconds ago}],\"machines\":[{\"name\":text,\"device\":text,\n"
-      "\"gflops_per_thread\":X,\"forward_ms\":X,\"threads\":N,\"memory_bytes\":N,\"up_mbit_s\":X,\"down_mbit_s\":X}]}."
-      "\n"
-      "Of a machine null is what it did not state, or does not limit. begun is the newest branch that a person\n"
-      "began (--branch), null without one; rounds is null in a run without rounds, last_message_s without a message.\n"
+      "\"gflops_per_thread\":X,\"forward_ms\":X,\"threads\":N,\"memory_bytes\":N,\"up_mbit_s\":X,\"down_mbit_s\":X,\n"
+      "\"utilisation\":X,\"mfu\":X,\"used_bytes\":N,\"peak_bytes\":N}]}.\n"
+      "Of a machine null is what it did not state, does not limit, or nobody knows. The last four keys are how its\n"
+      "process used its device. utilisation: the share of the last 5 to 10 seconds in which it computed, from 0 to 1;\n"
+      "mfu: the FLOPs of the model for what it trained meanwhile / (time x peak of the device), null of a paced one;\n"
+      "used_bytes: the memory that the process has or, on a GPU, that its tensors have, peak_bytes the most of it\n"
+      "since the process began. launch/RUNS.md defines them.\n"
+      "begun is the newest branch that a person began (--branch), null without one; rounds is null in a run without\n"
+      "rounds, last_message_s without a message.\n"
       "Exit status: 0 done, 2 usage, 4 the spawner is not reached, or its run is over."};
 }
 
@@ -171,14 +176,15 @@ CommandSpec ps() {
       {},
       with_locator({kJson}),
       "A node with several devices has a process for each: node2, node2:1, node2:2. Beside its name stands what it\n"
-      "gives, as it stated at its join: device, speed, memory, rates.\n"
+      "gives, as it stated at its join (device, speed, memory, rates), and how it uses it: the share of the last\n"
+      "seconds in which it computed, its MFU, its memory.\n"
       "--json prints [{\"name\":text,\"node\":text,\"incarnation\":N,\"state\":text,\"mailbox\":N,\"restarts\":N,\n"
       "\"last_message\":text,\"last_message_s\":seconds ago,\"machine\":{\"name\":text,\"device\":text,\n"
-      "\"gflops_per_thread\":X,\"forward_ms\":X,\"threads\":N,\"memory_bytes\":N,\"up_mbit_s\":X,\"down_mbit_s\":X}}]."
-      "\n"
-      "machine is null but for node_agent/NAME, where it says what worker NAME gives; in it null is what that did "
-      "not\n"
-      "state, or does not limit. last_message_s is null without a message. The actors are those of `status --json`.\n"
+      "\"gflops_per_thread\":X,\"forward_ms\":X,\"threads\":N,\"memory_bytes\":N,\"up_mbit_s\":X,\"down_mbit_s\":X,\n"
+      "\"utilisation\":X,\"mfu\":X,\"used_bytes\":N,\"peak_bytes\":N}}].\n"
+      "machine is null but for node_agent/NAME, where it says what worker NAME gives and how it uses it: the keys of\n"
+      "a machine in `status --json`. last_message_s is null without a message. The actors are those of\n"
+      "`status --json`.\n"
       "Exit status: 0 done, 2 usage, 4 the spawner is not reached, or its run is over."};
 }
 

@@ -49,7 +49,7 @@ const CommandSpec& speed_command() {
 }
 
 Result<int> print_speed(const Options&) {
-  print(number_text(2e-9 * static_cast<double>(measure_multiply_adds_s()), 1), " GFLOP/s\n");
+  print(number_text(2e-9 * static_cast<double>(measure_multiply_adds_s(Precision::kFp32)), 1), " GFLOP/s\n");
   return 0;
 }
 

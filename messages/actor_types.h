@@ -94,6 +94,7 @@ struct MachineStatus {
   std::string name;  // of the process: node2, node2:1
   std::string device;
   MachineOffer offer;
+  DeviceUse use{};  // of the last seconds
 };
 
 struct StatusQuery {};

@@ -37,6 +37,22 @@ struct MachineOffer {
   isGpu @6 :Bool;
 }
 
+struct DevicePeak {
+  multiplyAddsS @0 :UInt64;
+  cores @1 :UInt32;
+  device @2 :UInt64;
+}
+
+struct DeviceUse {
+  busyUs @0 :UInt64;
+  overUs @1 :UInt64;
+  multiplyAdds @2 :UInt64;
+  memoryBytes @3 :UInt64;
+  memoryPeakBytes @4 :UInt64;
+  threads @5 :UInt32;
+  peak @6 :DevicePeak;
+}
+
 struct Join {
   name @0 :Text;
   device @1 :Text;

@@ -1,6 +1,7 @@
 @0xd2a1c0f3b7e64a07;
 # Wire form of messages/metrics.h, field for field.
 using Cxx = import "/capnp/c++.capnp";
+using import "cluster.capnp".DeviceUse;
 $Cxx.namespace("shoal::wire");
 
 struct MicrobatchPass {
@@ -31,6 +32,7 @@ struct ReplicaReport {
   stateDigest @18 :UInt64;
   passes @19 :List(MicrobatchPass);
   checkpointBytes @20 :UInt64;
+  use @21 :DeviceUse;
 }
 
 struct EvaluationResult {

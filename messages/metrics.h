@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "messages/ids.h"
+#include "messages/values/device_use.h"
 
 namespace shoal {
 
@@ -56,6 +57,7 @@ struct ReplicaReport {
   // Passes that it accumulated in the step, ascending. Only with rounds (sync.mode = diloco): there, a replica that is
   // replaced in the middle of a step has a successor with other weights.
   std::vector<MicrobatchPass> passes;
+  DeviceUse use{};  // by its process, since its last report
   friend bool operator==(const ReplicaReport&, const ReplicaReport&) = default;
 };
 

@@ -1,6 +1,7 @@
 @0xd2a1c0f3b7e64a09;
 # Wire form of messages/supervision.h, field for field.
 using Cxx = import "/capnp/c++.capnp";
+using import "cluster.capnp".DeviceUse;
 $Cxx.namespace("shoal::wire");
 
 struct SpawnStage {
@@ -53,6 +54,7 @@ struct Heartbeat {
   sequence @1 :UInt64;
   sentNs @2 :Int64;
   actors @3 :List(ActorHealth);
+  use @4 :DeviceUse;
 }
 
 struct HeartbeatEcho {

@@ -14,6 +14,7 @@
 
 #include "messages/cluster.h"
 #include "messages/ids.h"
+#include "messages/values/device_use.h"
 
 namespace shoal {
 
@@ -80,6 +81,7 @@ struct Heartbeat {
   std::uint64_t sequence = 0;
   std::int64_t sent_ns = 0;  // steady clock of the sender
   std::vector<ActorHealth> actors{};
+  DeviceUse use{};  // of the last seconds
   friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
 };
 

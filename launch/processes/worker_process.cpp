@@ -22,6 +22,7 @@
 #include "launch/processes/ports/port_check.h"
 #include "launch/processes/spawner_dialler.h"
 #include "launch/processes/worker/collective_wiring.h"
+#include "launch/processes/worker/device_probe.h"
 #include "runtime/base/log.h"
 #include "runtime/base/machine/available_memory.h"
 #include "runtime/cluster/process_directory.h"
@@ -29,7 +30,6 @@
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/plugin/load_plugin.h"
 #include "runtime/device/queue/device_fault.h"
-#include "runtime/device/speed_probe.h"
 #include "runtime/device/torch_device.h"
 #include "runtime/node/device_end.h"
 #include "runtime/pipeline/late/late_runner.h"
@@ -184,17 +184,12 @@ void tell_planned(const ExecutorConfig& wanted) {
 }
 
 // P-25c. Memory and rates are of this worker alone: its keeper has dealt out the node's.
-MachineOffer offer_of(const WorkerNodeOptions& options) {
+MachineOffer offer_of(const WorkerNodeOptions& options, DeviceProbe& probe) {
   MachineOffer offer;
   const auto pace_ms = pace_ms_of(options.device);
   const bool is_on_gpu = !torch_device(options.device).is_cpu();
-  if (pace_ms) {
-    offer.forward_us = static_cast<std::uint64_t>(std::llround(std::max(*pace_ms * 1e3, 1.0)));
-  } else if (is_on_gpu) {
-    offer.multiply_adds_s = measure_multiply_adds_s(options.device);
-  } else {
-    offer.multiply_adds_s = measure_multiply_adds_s();
-  }
+  if (pace_ms) offer.forward_us = static_cast<std::uint64_t>(std::llround(std::max(*pace_ms * 1e3, 1.0)));
+  offer.multiply_adds_s = probe.multiply_adds_s(Precision::kFp32);
   offer.is_gpu = is_on_gpu;
   offer.threads = is_on_gpu ? 1 : static_cast<std::uint32_t>(options.threads.value_or(0));
   const auto has = is_on_gpu ? free_device_memory(options.device) : available_memory();
@@ -218,7 +213,8 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
   join.nonce = fresh_nonce(options.keeper);
   join.endpoint = endpoint;
   join.pid = static_cast<std::uint64_t>(::getpid());
-  join.offer = offer_of(options);
+  const auto probe = std::make_shared<DeviceProbe>(options.device);
+  join.offer = offer_of(options, *probe);
   join.fingerprint.text = device_fingerprint(options.device, 1);  // threads are compared with the run's at the Welcome
   settings.router = router;
   settings.tracer = trace;
@@ -226,7 +222,8 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
   settings.refusals = process.refusals();
   settings.threads = options.threads;
   settings.note = open_note(options);
-  settings.start_stage = [&process, router, options, trace, note = settings.note](
+  settings.meter = std::make_shared<DeviceMeter>(SteadyClock().now(), memory_of(options.device));
+  settings.start_stage = [&process, router, options, trace, probe, note = settings.note, meter = settings.meter](
                              const SpawnStage& order, const Config& run, const Welcome& welcome) {
     Config config = run;
     if (options.threads) config.run.threads = *options.threads;
@@ -242,6 +239,8 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
     stage_settings.note = note;
     const ExecutorConfig wanted{config, order.stage, config.pipeline.stages, options.device, Answering::kLater};
     tell_planned(wanted);
+    stage_settings.on_device = stage_on_device(wanted, *probe);
+    stage_settings.on_device.meter = meter;
     const EndProcess end_process = [router, order, note, from = welcome.process,
                                     exit = process.exit()](const std::string& reason) {
       caf::anon_send(router, Letter{from, to_supervisor(), end_by_device(order, reason, *note)});

@@ -41,6 +41,22 @@ SHOAL_FIELDS(MachineOffer) {
   FIELD(is_gpu, IsGpu);
 }
 
+SHOAL_FIELDS(DevicePeak) {
+  FIELD(multiply_adds_s, MultiplyAddsS);
+  FIELD(cores, Cores);
+  FIELD(device, Device);
+}
+
+SHOAL_FIELDS(DeviceUse) {
+  FIELD(busy_us, BusyUs);
+  FIELD(over_us, OverUs);
+  FIELD(multiply_adds, MultiplyAdds);
+  FIELD(memory_bytes, MemoryBytes);
+  FIELD(memory_peak_bytes, MemoryPeakBytes);
+  FIELD(threads, Threads);
+  PART(peak, Peak);
+}
+
 SHOAL_FIELDS(Join) {
   FIELD(name, Name);
   FIELD(device, Device);
@@ -123,6 +139,7 @@ SHOAL_FIELDS(ReplicaReport) {
   FIELD(retried, Retried);
   FIELD(state_digest, StateDigest);
   LIST(passes, Passes);
+  PART(use, Use);
 }
 
 SHOAL_FIELDS(EvaluationResult) {

@@ -77,6 +77,7 @@ SHOAL_FIELDS(Heartbeat) {
   FIELD(sequence, Sequence);
   FIELD(sent_ns, SentNs);
   LIST(actors, Actors);
+  PART(use, Use);
 }
 
 SHOAL_FIELDS(HeartbeatEcho) {

@@ -97,6 +97,11 @@ void ProcessDirectory::set_linked(ProcessIncarnation process, bool is_linked) {
   if (found != processes_.end()) found->second.is_linked = is_linked;
 }
 
+void ProcessDirectory::note_use(ProcessIncarnation process, const DeviceUse& use) {
+  const auto found = processes_.find(process);
+  if (found != processes_.end()) found->second.use = use;
+}
+
 const ProcessRecord* ProcessDirectory::find(ProcessIncarnation process) const {
   const auto found = processes_.find(process);
   return found == processes_.end() ? nullptr : &found->second;

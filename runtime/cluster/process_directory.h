@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "messages/cluster.h"
+#include "messages/values/device_use.h"
 #include "runtime/base/config.h"
 
 namespace shoal {
@@ -42,6 +43,7 @@ struct ProcessRecord {
   bool is_evicted = false;
   bool has_left = false;  // told so: nobody starts it again by itself
   std::string lost_why{};
+  DeviceUse use{};  // as it told last
 };
 
 // A worker that was lost, as a person names it, and why.
@@ -88,6 +90,7 @@ class ProcessDirectory {
   // The process is a member: from now on the run's kernels are known, the first one's.
   void trains(ProcessIncarnation process);
   void set_linked(ProcessIncarnation process, bool is_linked);
+  void note_use(ProcessIncarnation process, const DeviceUse& use);
 
   [[nodiscard]] bool is_alive(ProcessIncarnation process) const;
   // Null for a process that never joined.

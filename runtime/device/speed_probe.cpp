@@ -2,6 +2,7 @@
 #include "runtime/device/speed_probe.h"
 
 #include "runtime/base/error.h"
+#include "runtime/base/machine/bf16_units.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
@@ -18,8 +19,9 @@
 namespace shoal {
 namespace {
 
-constexpr std::int64_t kSize = 320;        // rows and columns: three matrices fit into a cache of the second level
-constexpr std::int64_t kSizeOnGpu = 4096;  // fills it
+constexpr std::int64_t kSize = 320;            // rows and columns: three matrices fit into a cache of the second level
+constexpr std::int64_t kSizeOnGpu = 4096;      // fills it
+constexpr std::int64_t kBf16SizeOnGpu = 8192;  // takes long enough that its launch is little beside it
 constexpr double kProbeSeconds = 0.08;
 constexpr int kProductsMin = 3;  // the first one wakes the library and is the slowest
 
@@ -29,10 +31,14 @@ double seconds(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
+at::TensorOptions matrix_of(Precision precision) {
+  return at::TensorOptions(precision == Precision::kBf16 ? at::kBFloat16 : at::kFloat);
+}
+
 // Measures the best of several products of `size`, each ended by `wait`.
 template <class Wait>
-std::uint64_t best_rate(std::int64_t size, const at::Device& device, clockid_t clock, const Wait& wait) {
-  const at::Tensor a = at::ones({size, size}, at::TensorOptions(at::kFloat).device(device));
+std::uint64_t best_rate(std::int64_t size, const at::TensorOptions& matrix, clockid_t clock, const Wait& wait) {
+  const at::Tensor a = at::ones({size, size}, matrix);
   at::Tensor product = at::empty_like(a);
   const double began = seconds(clock);
   double shortest = 1e9;
@@ -48,18 +54,20 @@ std::uint64_t best_rate(std::int64_t size, const at::Device& device, clockid_t c
 
 }  // namespace
 
-std::uint64_t measure_multiply_adds_s() {
+std::uint64_t measure_multiply_adds_s(Precision precision) {
+  if (precision == Precision::kBf16 && bf16_units() == "none") return 0;
   prepare_process_for_compute();
   const int threads = at::get_num_threads();
   at::set_num_threads(1);
-  const std::uint64_t rate = best_rate(kSize, at::kCPU, CLOCK_THREAD_CPUTIME_ID, [](const at::Tensor&) {});
+  const auto rate = best_rate(kSize, matrix_of(precision), CLOCK_THREAD_CPUTIME_ID, [](const at::Tensor&) {});
   at::set_num_threads(threads);
   return rate;
 }
 
-std::uint64_t measure_multiply_adds_s(const std::string& device) {
+std::uint64_t measure_multiply_adds_s(const std::string& device, Precision precision) {
   const auto wait = [](const at::Tensor& product) { static_cast<void>(product[0][0].item<float>()); };
-  return best_rate(kSizeOnGpu, torch_device(device), CLOCK_MONOTONIC, wait);
+  const std::int64_t size = precision == Precision::kBf16 ? kBf16SizeOnGpu : kSizeOnGpu;
+  return best_rate(size, matrix_of(precision).device(torch_device(device)), CLOCK_MONOTONIC, wait);
 }
 
 }  // namespace shoal

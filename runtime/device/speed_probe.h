@@ -7,12 +7,15 @@
 #include <cstdint>
 #include <string>
 
+#include "runtime/base/config.h"
+
 namespace shoal {
 
-// Multiply-adds per second, of the best of a few products of float32 matrices; takes about a tenth of a second.
-[[nodiscard]] std::uint64_t measure_multiply_adds_s();
+// Multiply-adds per second, of the best of a few products of matrices in that precision; takes about a tenth of a
+// second. Of bf16 0 where the processor has no units for it.
+[[nodiscard]] std::uint64_t measure_multiply_adds_s(Precision precision);
 
 // The same of a GPU that this process is ready for ("cuda:0"), by the clock: others on it are in the way.
-[[nodiscard]] std::uint64_t measure_multiply_adds_s(const std::string& device);
+[[nodiscard]] std::uint64_t measure_multiply_adds_s(const std::string& device, Precision precision);
 
 }  // namespace shoal

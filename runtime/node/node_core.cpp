@@ -166,10 +166,10 @@ NodeEffects NodeCore::fail(const Inject& order) {
   return {FailOnPurpose{order}};
 }
 
-NodeEffects NodeCore::tick(std::vector<ActorHealth> actors, Instant now) {
+NodeEffects NodeCore::tick(std::vector<ActorHealth> actors, const DeviceUse& use, Instant now) {
   const bool is_in = standing_ != Standing::kJoining;
   NodeEffects out{LookAgain{is_in ? std::chrono::milliseconds(config_.swarm.heartbeat_ms) : kJoinPeriod}};
-  if (is_in) out.push_back(beat(std::move(actors), now));
+  if (is_in) out.push_back(beat(std::move(actors), use, now));
   add(out, stages_.ask(now));
   if (standing_ != Standing::kEnding) add(out, give_up_a_hang(now));
   if (leaving_since_) add(out, press_to_leave(now));
@@ -177,8 +177,8 @@ NodeEffects NodeCore::tick(std::vector<ActorHealth> actors, Instant now) {
   return out;
 }
 
-NodeEffect NodeCore::beat(std::vector<ActorHealth> actors, Instant now) {
-  return TellSupervisor{Heartbeat{welcome_.process, ++heartbeats_, clock_ns(now), std::move(actors)}};
+NodeEffect NodeCore::beat(std::vector<ActorHealth> actors, const DeviceUse& use, Instant now) {
+  return TellSupervisor{Heartbeat{welcome_.process, ++heartbeats_, clock_ns(now), std::move(actors), use}};
 }
 
 NodeEffects NodeCore::give_up_a_hang(Instant now) {

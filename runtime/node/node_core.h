@@ -50,7 +50,7 @@ class NodeCore {
   [[nodiscard]] NodeEffects end(const EndProcess& order);
   [[nodiscard]] NodeEffects fail(const Inject& order);
   // actors: of this process, as its heartbeats tell.
-  [[nodiscard]] NodeEffects tick(std::vector<ActorHealth> actors, Instant now);
+  [[nodiscard]] NodeEffects tick(std::vector<ActorHealth> actors, const DeviceUse& use, Instant now);
   void hear_echo(const HeartbeatEcho& echo, Instant now);
 
   [[nodiscard]] NodeEffects spawn(const SpawnStage& order);
@@ -76,7 +76,7 @@ class NodeCore {
   [[nodiscard]] NodeEffect ask_to_join() const;
   [[nodiscard]] NodeEffects end_process(int status, const std::string& reason);
   [[nodiscard]] NodeEffects press_to_leave(Instant now);
-  [[nodiscard]] NodeEffect beat(std::vector<ActorHealth> actors, Instant now);
+  [[nodiscard]] NodeEffect beat(std::vector<ActorHealth> actors, const DeviceUse& use, Instant now);
   [[nodiscard]] NodeEffects give_up_a_hang(Instant now);
   [[nodiscard]] Cause trace_cause() const;
 

@@ -34,6 +34,7 @@ class StageTest : public testing::Test {
     settings.process = ProcessIncarnation{20};
     settings.router = router_;
     settings.note = note_;
+    settings.on_device = {meter_, DevicePeak{7, 2, 3}, 1, 5};
     settings.make_runner = [this](const TellJobEnd&) {
       auto executor = std::make_unique<FakeExecutor>(FakeShape{1, 2, kMicrobatches});
       executor->set_trap(StepId{0}, MicrobatchId{1}, FakeExecutor::Pass::kForward, [this] {
@@ -76,6 +77,11 @@ class StageTest : public testing::Test {
   std::shared_ptr<std::vector<Letter>> letters_ = std::make_shared<std::vector<Letter>>();
   RouterActor router_;
   std::shared_ptr<WorkNote> note_ = std::make_shared<WorkNote>();
+  std::shared_ptr<DeviceMeter> meter_ = std::make_shared<DeviceMeter>(Instant{}, [] {
+    DeviceUse use;
+    use.memory_bytes = 300;
+    return use;
+  });
   std::function<void()> trap_;  // sprung by the first step's microbatch 1
   StageActor stage_;
   std::uint64_t entries_ = 0;
@@ -102,7 +108,12 @@ TEST_F(StageTest, SaysItIsReadyAndComputesOnceItIsAMember) {
 TEST_F(StageTest, CarriesAStepToItsApply) {
   admit(kA0);
   admit(kB0);
+  DeviceMeter::Mark begun;
+  (void)meter_->since(begun, Instant{} + std::chrono::hours(1));
   give(forward_to(kB0, 1));
+  const auto tokens = sent<Backward>().at(0).token_count;
+  EXPECT_GT(tokens, 0U);
+  EXPECT_EQ(meter_->since(begun, Instant{} + std::chrono::hours(2)).multiply_adds, 5 * tokens);
   const OrderId order{kRun, {}, Term{1}, StageId{1}, StepId{0}, Epoch{kGroup, 1}};
   give(Prepare{order, {}});
   give(Reduce{order, {kB0}, 10});
@@ -112,6 +123,9 @@ TEST_F(StageTest, CarriesAStepToItsApply) {
   journal(commit);
   ASSERT_EQ(sent<ReplicaReport>().size(), 1U);
   EXPECT_EQ(sent<ReplicaReport>()[0].microbatches, 1U);
+  EXPECT_EQ(sent<ReplicaReport>()[0].use.memory_bytes, 300U);
+  EXPECT_EQ(sent<ReplicaReport>()[0].use.threads, 1U);
+  EXPECT_EQ(sent<ReplicaReport>()[0].use.peak, (DevicePeak{7, 2, 3}));
 }
 
 TEST_F(StageTest, EndsWhenItIsRemoved) {

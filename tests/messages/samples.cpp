@@ -26,6 +26,11 @@ double real(Random& random) {
 
 std::string text(Random& random) { return "text " + std::to_string(random()); }
 
+DeviceUse device_use(Random& random) {
+  const DevicePeak peak{random(), small(random), random()};
+  return {random(), random(), random(), random(), random(), small(random), peak};
+}
+
 Cause cause(Random& random) {
   return {id<RunId>(random),
           id<Branch>(random),
@@ -185,7 +190,8 @@ void add_cluster(Random& random, std::vector<MessageBody>& out) {
       Heartbeat{process,
                 random(),
                 static_cast<std::int64_t>(random()),
-                {{text(random), random(), text(random), small(random), small(random), text(random), random()}}});
+                {{text(random), random(), text(random), small(random), small(random), text(random), random()}},
+                device_use(random)});
   out.push_back(HeartbeatEcho{process, random(), -5, static_cast<std::int64_t>(random()), 7});
   out.push_back(PeerUnreachable{process, id<ProcessIncarnation>(random), random()});
   out.push_back(PeerRefused{process, ProcessRole::kStorage, text(random)});
@@ -228,7 +234,8 @@ void add_storage_and_metrics(Random& random, std::vector<MessageBody>& out) {
                     small(random),
                     random(),
                     {{id<MicrobatchId>(random), id<Incarnation>(random), id<Incarnation>(random)},
-                     {id<MicrobatchId>(random), id<Incarnation>(random), id<Incarnation>(random)}}});
+                     {id<MicrobatchId>(random), id<Incarnation>(random), id<Incarnation>(random)}},
+                    device_use(random)});
   out.push_back(
       EvaluationResult{id<Branch>(random), random(), real(random), random(), random(), true, random(), random()});
   out.push_back(RunEvent{text(random), text(random), text(random), random()});

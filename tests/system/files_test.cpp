@@ -22,10 +22,28 @@ std::vector<std::string> keys_of(const Json& json) {
   return keys;
 }
 
-const std::vector<std::string> kStepKeys = {"branch",       "step",   "loss",         "perplexity",      "grad_norm",
-                                            "lr",           "tokens", "tokens_total", "sequences_total", "step_ms",
-                                            "tokens_per_s", "view",   "replicas",     "microbatches",    "retried",
-                                            "lost_tokens",  "time",   "bytes",        "skipped",         "filled",
+const std::vector<std::string> kStepKeys = {"branch",
+                                            "step",
+                                            "loss",
+                                            "perplexity",
+                                            "grad_norm",
+                                            "lr",
+                                            "tokens",
+                                            "tokens_total",
+                                            "sequences_total",
+                                            "step_ms",
+                                            "tokens_per_s",
+                                            "mfu",
+                                            "view",
+                                            "replicas",
+                                            "microbatches",
+                                            "retried",
+                                            "lost_tokens",
+                                            "time",
+                                            "bytes",
+                                            "devices",
+                                            "skipped",
+                                            "filled",
                                             "at"};
 const std::vector<std::string> kTimeKeys = {"forward", "backward", "wire", "wait", "reduce", "commit", "apply"};
 const std::vector<std::string> kByteKeys = {"activation", "gradient", "reduce", "state", "checkpoint", "control"};

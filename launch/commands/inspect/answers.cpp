@@ -9,6 +9,7 @@
 #include "runtime/base/text/json_text.h"
 #include "runtime/base/text/quantity_words.h"
 #include "runtime/cluster/operate/machine_words.h"
+#include "runtime/trace/metrics/device_figures.h"
 
 namespace shoal {
 namespace {
@@ -35,6 +36,20 @@ Json actor_json(const nlohmann::json& actor) {
   const bool has_heard = !actor.at("last_message").get<std::string>().empty();
   line["last_message_s"] = has_heard ? Json(actor.at("last_message_ms").get<double>() / kMsPerSecond) : Json();
   return line;
+}
+
+// A spawner of an older version says nothing of it.
+DeviceFigures figures_in(const nlohmann::json& machine) {
+  const auto read = [&machine]<class T>(const char* key, std::optional<T>& figure) {
+    const auto found = machine.find(key);
+    if (found != machine.end() && !found->is_null()) figure = found->template get<T>();
+  };
+  DeviceFigures figures;
+  read("utilisation", figures.utilisation);
+  read("mfu", figures.mfu);
+  read("used_bytes", figures.used_bytes);
+  read("peak_bytes", figures.peak_bytes);
+  return figures;
 }
 
 }  // namespace
@@ -78,7 +93,9 @@ std::string machine_text(const nlohmann::json& machine) {
   offer.up_bit_s = stated("up_mbit_s", 1e6);
   offer.down_bit_s = stated("down_mbit_s", 1e6);
   const std::string gives = offer_text(offer);
-  return machine.at("device").get<std::string>() + (gives.empty() ? "" : ", " + gives);
+  const std::string uses = figures_text(figures_in(machine));
+  return machine.at("device").get<std::string>() + (gives.empty() ? "" : ", " + gives) +
+         (uses.empty() ? "" : "; " + uses);
 }
 
 std::string status_json_text(const nlohmann::json& answer) {

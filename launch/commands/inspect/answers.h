@@ -19,7 +19,8 @@ namespace shoal {
 // the library's exception where a key is missing.
 [[nodiscard]] std::string progress_text(const nlohmann::json& answer);
 
-// Says what a worker gives, of one of the answer's machines: "paced:50, 24.0 GB, up 50 Mbit/s". Throws as above.
+// Says what a worker gives and how it uses it, of one of the answer's machines: "paced:50, 24.0 GB, up 50 Mbit/s;
+// computing 93 % of the time, MFU 41.2 %, 310.0 MB in use". Throws as above.
 [[nodiscard]] std::string machine_text(const nlohmann::json& machine);
 
 // Says what the spawner answered. Throws the library's exception where a key is missing.

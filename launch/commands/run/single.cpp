@@ -18,6 +18,7 @@
 #include "launch/processes/run_directory.h"
 #include "launch/processes/saved_run.h"
 #include "launch/processes/start_points.h"
+#include "launch/processes/worker/device_probe.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
 #include "runtime/base/machine/bf16_units.h"
@@ -36,6 +37,7 @@
 #include "runtime/pipeline/dispatch.h"
 #include "runtime/storage/checkpoint_reader.h"
 #include "runtime/storage/checkpoint_writer.h"
+#include "runtime/trace/metrics/device_figures.h"
 #include "runtime/trace/metrics/progress_line.h"
 #include "runtime/transport/certificates.h"
 #include "runtime/transport/identity.h"
@@ -58,6 +60,7 @@ struct Parts {
   std::string corpus_sha256;
   std::optional<Poison> poison;  // left out
   ExecutorConfig device;
+  StageOnDevice on_device;
 };
 
 Status load(const Checkpoint& checkpoint, Parts& parts) {
@@ -104,6 +107,8 @@ Result<Parts> open_parts(const RunDirectory& directory, const SingleOptions& opt
   const ExecutorConfig wanted{parts.config, StageId{0}, 1, options.device};
   if (auto fits = check_device_memory(wanted); !fits) return fits.failure();
   parts.device = wanted;
+  DeviceProbe probe(options.device);
+  parts.on_device = stage_on_device(wanted, probe);  // before the executor has the device
   auto executor = make_stage_executor(wanted);
   if (!executor) return executor.failure();
   parts.executor = std::move(*executor);
@@ -260,7 +265,19 @@ class SingleRun {
     time.apply = trained_ms - outcome.compute_ms - outcome.reduce_ms;
     record.bytes.emplace();  // nothing was sent
     record.skipped = outcome.skipped;
+    add_device(record, trained_ms);
     recorder_.write(record);
+  }
+
+  void add_device(StepRecord& record, double computed_ms) const {
+    DeviceUse use = memory_();
+    use.busy_us = static_cast<std::uint64_t>(1e3 * computed_ms);
+    use.over_us = static_cast<std::uint64_t>(1e3 * record.step_ms);
+    use.multiply_adds = static_cast<std::uint64_t>(parts_.on_device.multiply_adds * static_cast<double>(record.tokens));
+    use.threads = parts_.on_device.threads;
+    use.peak = parts_.on_device.peak;
+    record.devices = {{use}};
+    record.mfu = figures_of(use).mfu;
   }
 
   // False: a signal came meanwhile.
@@ -329,6 +346,7 @@ class SingleRun {
   CheckpointWriter writer_;
   SingleRecorder recorder_;
   std::uint64_t steps_target_;
+  DeviceMeter::AskMemory memory_ = memory_of(parts_.device.device);
   bool has_checkpoint_;   // a checkpoint exists, which the next one could push out
   bool is_owed_ = false;  // a checkpoint fell due at a step that left nothing worth keeping
   EvaluationPlan plan_;

@@ -8,6 +8,7 @@
 #include "launch/processes/untold.h"
 #include "launch/say.h"
 #include "launch/stop_signals.h"
+#include "model/layer_list.h"
 #include "runtime/pipeline/schedule.h"
 
 namespace shoal {
@@ -52,6 +53,7 @@ MetricsSettings metrics_settings(const RunDirectory& directory, const OpenedRun&
   settings.core.tokens_per_step = planned_tokens(run.config);
   settings.core.microbatches = static_cast<std::uint32_t>(microbatches_per_step(run.config));
   settings.core.has_rounds = run.config.sync.mode == SyncMode::kDiloco;
+  settings.core.multiply_adds = training_multiply_adds(model_layers(run.config.model));
   settings.path = directory.metrics();
   settings.live_after = run.journal->last_position();
   settings.router = router;

@@ -105,7 +105,9 @@ Answers GatheringDuty::on(const Served& served, Instant /*now*/) {
 }
 
 Answers GatheringDuty::on(const Heartbeat& heartbeat, Instant /*now*/) {
-  if (roster_.processes.is_alive(heartbeat.process)) roster_.processes.set_linked(heartbeat.process, true);
+  if (!roster_.processes.is_alive(heartbeat.process)) return {};
+  roster_.processes.set_linked(heartbeat.process, true);
+  roster_.processes.note_use(heartbeat.process, heartbeat.use);
   return {};
 }
 

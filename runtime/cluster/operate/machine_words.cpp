@@ -29,8 +29,8 @@ std::string offer_text(const MachineOffer& offer) {
 std::vector<MachineLine> list_machines(const ProcessDirectory& processes) {
   std::vector<MachineLine> lines;
   for (const ProcessIncarnation process : processes.alive(ProcessRole::kNode)) {
-    const Join& join = processes.find(process)->join;
-    lines.push_back({processes.name_of(process), join.device, join.offer});
+    const ProcessRecord& record = *processes.find(process);
+    lines.push_back({processes.name_of(process), record.join.device, record.join.offer, record.use});
   }
   return lines;
 }

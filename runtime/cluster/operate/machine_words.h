@@ -1,4 +1,5 @@
-// What the machines of a run give, in words and as a list: `shoal ps`, `shoal status`, events (P-25c).
+// What the machines of a run give (P-25c), in words and, with how they use it, as a list: `shoal ps`, `shoal status`,
+// events.
 //
 // Pure. The words are those that sizes are typed in: decimal units, bit/s.
 #pragma once
@@ -19,6 +20,7 @@ struct MachineLine {
   std::string name;  // node2, node2:1
   std::string device;
   MachineOffer offer;
+  DeviceUse use{};
 };
 
 // The living processes of nodes, in the order of their joins.

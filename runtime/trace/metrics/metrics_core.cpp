@@ -207,7 +207,11 @@ void MetricsCore::open_record(const JournalEntry& entry, const Commit& commit, I
   if (record.step_ms == 0) record.step_ms = milliseconds(now - last_commit_);
   record.lost_tokens = take_untold_losses();
   for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
-    for (const auto& replica : view_.replicas_of(StageId{stage})) pending.expected.push_back(replica.incarnation);
+    auto& reporters = pending.reporters.emplace_back();
+    for (const auto& replica : view_.replicas_of(StageId{stage})) {
+      pending.expected.push_back(replica.incarnation);
+      reporters.push_back({replica.incarnation, {replica.process, {}}});
+    }
   }
   if (config_.has_rounds) pending.commit = commit;
   last_commit_ = now;
@@ -258,6 +262,10 @@ void MetricsCore::count(const ReplicaReport& report, std::vector<MetricsOutput>&
     add(*pending.record.time, report.time);
     add(*pending.record.bytes, report.bytes);
     pending.record.retried += report.retried;
+    for (auto& reporters : pending.reporters) {
+      const auto its = std::ranges::find(reporters, report.replica, &Reporter::replica);
+      if (its != reporters.end()) its->on.use = report.use;
+    }
     if (config_.has_rounds) pending.reports.push_back(report);
     const auto [known, is_first] = pending.digests.emplace(report.stage, report.state_digest);
     if (!is_first && known->second != report.state_digest) {
@@ -275,11 +283,27 @@ void MetricsCore::close_ready(std::vector<MetricsOutput>& out) {
   }
 }
 
+void MetricsCore::add_devices(Pending& pending) const {
+  std::vector<ComputedOn> all;
+  StepRecord& record = pending.record;
+  for (const auto& reporters : pending.reporters) {
+    auto& uses = record.devices.emplace_back();
+    for (const Reporter& reporter : reporters) {
+      all.push_back(reporter.on);
+      uses.push_back(reporter.on.use);
+    }
+  }
+  if (const auto tokens_per_s = tokens_per_s_of(record)) {
+    record.mfu = model_flops_utilisation(config_.multiply_adds, *tokens_per_s, peak_multiply_adds_s(all));
+  }
+}
+
 void MetricsCore::close(Pending&& pending, std::vector<MetricsOutput>& out) {
   if (pending.record.time) {
     divide(*pending.record.time, pending.report_count);
     fit(*pending.record.time, pending.record.step_ms);
   }
+  if (pending.report_count > 0) add_devices(pending);
   if (config_.has_rounds) {
     const auto found = approximated(pending.commit, pending.reports);
     pending.record.approximated = static_cast<std::uint32_t>(found.size());

@@ -21,6 +21,7 @@
 #include "messages/metrics.h"
 #include "runtime/base/clock.h"
 #include "runtime/journal/view.h"
+#include "runtime/trace/metrics/device_figures.h"
 #include "runtime/trace/metrics/step_record.h"
 
 namespace shoal {
@@ -29,6 +30,7 @@ struct MetricsConfig {
   std::uint32_t sequences_per_step = 0;
   std::uint64_t tokens_per_step = 0;  // planned: what a step that the journal lacks counts (one process trained it)
   std::uint32_t microbatches = 1;     // planned per step
+  double multiply_adds = 0;           // of the whole model, to train a token; 0: not known, and so is no MFU
   bool has_rounds = false;            // sync.mode = diloco: what is evaluated is what was agreed last
 };
 
@@ -95,8 +97,14 @@ class MetricsCore {
 
  private:
   [[nodiscard]] bool is_written(const EvaluationResult& result, double val_loss) const;
+  // A replica that was in the view at the commit, and what it told.
+  struct Reporter {
+    Incarnation replica;
+    ComputedOn on;
+  };
   struct Pending {
     StepRecord record;
+    std::vector<std::vector<Reporter>> reporters;  // by stage
     std::vector<Incarnation> expected;
     std::map<StageId, std::uint64_t> digests;
     Commit commit;  // with rounds, and so are the reports
@@ -116,6 +124,7 @@ class MetricsCore {
   void count(const ReplicaReport& report, std::vector<MetricsOutput>& out);
   void close_ready(std::vector<MetricsOutput>& out);
   void close(Pending&& pending, std::vector<MetricsOutput>& out);
+  void add_devices(Pending& pending) const;
   [[nodiscard]] std::vector<MetricsOutput> given(std::vector<MetricsOutput> out);
   [[nodiscard]] std::vector<MetricsOutput> end(const RunEvent& event);
   [[nodiscard]] std::uint64_t tokens_total() const;

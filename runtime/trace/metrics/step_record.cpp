@@ -8,6 +8,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/text/json_text.h"
+#include "runtime/trace/metrics/device_figures.h"
 
 namespace shoal {
 namespace {
@@ -37,6 +38,33 @@ Json to_json(const std::optional<ByteCounts>& bytes) {
   Json json;
   for (const auto& [key, part] : kBytes) json[key] = bytes ? Json((*bytes).*part) : Json();
   return json;
+}
+
+// Rounds to so many parts of one.
+Json share(std::optional<double> value) {
+  constexpr double kParts = 1e5;
+  return value ? number(std::round(*value * kParts) / kParts) : Json();
+}
+
+// Lists a figure of each replica's device, by stage; null for one that is not known, and where nobody reported.
+template <class Figure>
+Json by_replica(const std::vector<std::vector<DeviceUse>>& devices, const Figure& figure) {
+  if (devices.empty()) return Json();
+  Json stages = Json::array();
+  for (const auto& stage : devices) {
+    Json replicas = Json::array();
+    for (const DeviceUse& use : stage) replicas.push_back(figure(figures_of(use)));
+    stages.push_back(std::move(replicas));
+  }
+  return stages;
+}
+
+Json to_json(const std::vector<std::vector<DeviceUse>>& devices) {
+  const auto bytes = [](std::optional<std::uint64_t> value) { return value ? Json(*value) : Json(); };
+  return {{"utilisation", by_replica(devices, [](const DeviceFigures& figures) { return share(figures.utilisation); })},
+          {"mfu", by_replica(devices, [](const DeviceFigures& figures) { return share(figures.mfu); })},
+          {"used_bytes", by_replica(devices, [&](const DeviceFigures& figures) { return bytes(figures.used_bytes); })},
+          {"peak_bytes", by_replica(devices, [&](const DeviceFigures& figures) { return bytes(figures.peak_bytes); })}};
 }
 
 // Rounds to the millisecond.
@@ -87,6 +115,11 @@ std::string with_time(std::string line, WallTime at) {
   return line + R"("at":")" + utc_ms_text(at) + "\"}";
 }
 
+std::optional<double> tokens_per_s_of(const StepRecord& record) {
+  if (record.step_ms <= 0 || record.is_partly_timed) return std::nullopt;
+  return 1000.0 * static_cast<double>(record.tokens) / record.step_ms;
+}
+
 std::string to_json_line(const StepRecord& record) {
   Json json;
   json["branch"] = record.branch;
@@ -99,8 +132,9 @@ std::string to_json_line(const StepRecord& record) {
   json["tokens_total"] = record.tokens_total;
   json["sequences_total"] = record.sequences_total;
   json["step_ms"] = number(record.step_ms);
-  const bool has_rate = record.step_ms > 0 && !record.is_partly_timed;
-  json["tokens_per_s"] = has_rate ? number(1000.0 * static_cast<double>(record.tokens) / record.step_ms) : Json();
+  const auto tokens_per_s = tokens_per_s_of(record);
+  json["tokens_per_s"] = tokens_per_s ? number(*tokens_per_s) : Json();
+  json["mfu"] = share(record.mfu);
   json["view"] = record.view;
   json["replicas"] = record.replicas;
   json["microbatches"] = record.microbatches;
@@ -109,6 +143,7 @@ std::string to_json_line(const StepRecord& record) {
   if (record.approximated) json["approximated"] = *record.approximated;
   json["time"] = to_json(record.time);
   json["bytes"] = to_json(record.bytes);
+  json["devices"] = to_json(record.devices);
   json["skipped"] = record.skipped ? Json(*record.skipped) : Json(false);
   json["filled"] = record.is_filled;
   return json_text(json);

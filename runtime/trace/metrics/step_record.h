@@ -33,12 +33,18 @@ struct StepRecord {
   // middle of the step; only with rounds.
   std::optional<std::uint32_t> approximated;
   // Nothing where no replica's report was there: filled in from the journal, or all of them were lost.
-  std::optional<TimeBreakdown> time;   // mean over replicas
-  std::optional<ByteCounts> bytes;     // sum over replicas
+  std::optional<TimeBreakdown> time;  // mean over replicas
+  std::optional<ByteCounts> bytes;    // sum over replicas
+  std::optional<double> mfu;          // of all devices together (device_figures.h)
+  // By stage and replica: what each one's process did with its device. Of one that did not report nothing is known.
+  std::vector<std::vector<DeviceUse>> devices;
   std::optional<std::string> skipped;  // why the step was skipped
   // Says that the line comes from the journal: the metrics actor of the step died before it wrote one.
   bool is_filled = false;
 };
+
+// Nothing where the whole step's time is not known.
+[[nodiscard]] std::optional<double> tokens_per_s_of(const StepRecord& record);
 
 // Evaluation of one of two kinds, compared with its own kind only: a periodic one is of the first eval.batches batches
 // of the validation text, the final one of eval.final_batches, by default of all of them.

@@ -54,7 +54,7 @@ nlohmann::json some_answer() {
     {"name":"control","node":"spawner","incarnation":0,"state":"running","mailbox":0,"restarts":0,
      "last_message":"","last_message_ms":0}],"machines":[
     {"name":"a","device":"paced:5","gflops_per_thread":null,"forward_ms":5.0,"threads":2,"memory_bytes":24000000000,
-     "up_mbit_s":50.0,"down_mbit_s":null}]})");
+     "up_mbit_s":50.0,"down_mbit_s":null,"utilisation":0.25,"mfu":null,"used_bytes":310000000,"peak_bytes":null}]})");
 }
 
 TEST(StatusAnswer, HasTheKeysOfTheHelpAndSeconds) {
@@ -66,7 +66,11 @@ TEST(StatusAnswer, HasTheKeysOfTheHelpAndSeconds) {
   expect_in_help("status", json["actors"][0]);
   expect_in_help("status", json["machines"][0]);
   EXPECT_EQ(json["machines"][0]["up_mbit_s"], 50.0);
-  EXPECT_EQ(machine_text(some_answer()["machines"][0]), "paced:5, 5.0 ms a forward, 24.0 GB, up 50 Mbit/s");
+  auto machine = some_answer()["machines"][0];
+  const std::string gives = "paced:5, 5.0 ms a forward, 24.0 GB, up 50 Mbit/s";
+  EXPECT_EQ(machine_text(machine), gives + "; computing 25 % of the time, 310.0 MB in use");
+  for (const char* key : {"utilisation", "mfu", "used_bytes", "peak_bytes"}) machine.erase(key);
+  EXPECT_EQ(machine_text(machine), gives) << "a spawner of an older version does not say";
   EXPECT_TRUE(json["rounds"].is_null());
   EXPECT_EQ(json["actors"][0]["last_message_s"], 1.5);
   EXPECT_TRUE(json["actors"][1]["last_message_s"].is_null()) << "it has heard nothing";

@@ -38,6 +38,7 @@ struct Node {
   NodeEffects done;
   std::optional<std::string> refuses_threads;
   Instant now = Instant{} + 1h;
+  DeviceUse use{3, 4, 5, 6, 7, 8, {9, 10, 11}};
 
   Node() {
     settings.join.name = "node1";
@@ -62,7 +63,7 @@ struct Node {
   void refuse(JoinRefusal why) { perform(core->refused({kNonce, why, "no"})); }
   void tick(Duration after = 500ms) {
     now += after;
-    perform(core->tick({}, now));
+    perform(core->tick({}, use, now));
   }
 
   template <class Effect>
@@ -118,7 +119,8 @@ TEST(NodeCore, ALostSpawnerEndsNoStage) {
   EXPECT_TRUE(node.told<Heartbeat>().empty()) << "nobody is there to hear it";
   node.welcome(Term{2});
   node.tick();
-  EXPECT_EQ(node.told<Heartbeat>().size(), 1U);
+  ASSERT_EQ(node.told<Heartbeat>().size(), 1U);
+  EXPECT_EQ(node.told<Heartbeat>()[0].use, node.use);
   EXPECT_TRUE(node.told<StageEnded>().empty() && node.all<StopStage>().empty());
   EXPECT_FALSE(node.ended());
 }

@@ -32,6 +32,10 @@ TEST(MachineList, HasLivingWorkersAndTheirDevices) {
   EXPECT_EQ(list_machines(processes)[1].name, "a:1");
   EXPECT_EQ(list_machines(processes)[1].device, "paced:5");
   EXPECT_EQ(list_machines(processes)[1].offer.forward_us, 5000u);
+  const DeviceUse use{1, 2, 3, 4, 5, 6, {7, 8, 9}};
+  processes.note_use({2}, use);
+  EXPECT_EQ(list_machines(processes)[0].use, DeviceUse{}) << "it has not told yet";
+  EXPECT_EQ(list_machines(processes)[1].use, use);
   processes.lose({1});
   EXPECT_EQ(list_machines(processes).size(), 1u);
 }

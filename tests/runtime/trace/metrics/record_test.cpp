@@ -46,10 +46,11 @@ StepRecord some_record() {
 TEST(StepRecord, HasTheKeysOfTheInterfaceInTheirOrder) {
   const auto json = Json::parse(to_json_line(some_record()));
   EXPECT_EQ(keys_of(json),
-            (std::vector<std::string>{"branch", "step", "loss", "perplexity", "grad_norm", "lr", "tokens",
-                                      "tokens_total", "sequences_total", "step_ms", "tokens_per_s", "view", "replicas",
-                                      "microbatches", "retried", "lost_tokens", "time", "bytes", "skipped",
-                                      "filled"}));
+            (std::vector<std::string>{"branch",       "step",        "loss",         "perplexity",      "grad_norm",
+                                      "lr",           "tokens",      "tokens_total", "sequences_total", "step_ms",
+                                      "tokens_per_s", "mfu",         "view",         "replicas",        "microbatches",
+                                      "retried",      "lost_tokens", "time",         "bytes",           "devices",
+                                      "skipped",      "filled"}));
   EXPECT_EQ(keys_of(json["time"]),
             (std::vector<std::string>{"forward", "backward", "wire", "wait", "reduce", "commit", "apply"}));
   EXPECT_EQ(keys_of(json["bytes"]),
@@ -59,6 +60,22 @@ TEST(StepRecord, HasTheKeysOfTheInterfaceInTheirOrder) {
   EXPECT_EQ(json["replicas"], Json::array({2, 1}));
   EXPECT_EQ(json["skipped"], false);
   EXPECT_EQ(to_json_line(some_record()).find('\n'), std::string::npos);
+}
+
+TEST(StepRecord, SaysWhatEachReplicasDeviceDid) {
+  StepRecord record = some_record();
+  const auto silent = Json::parse(to_json_line(record));
+  EXPECT_TRUE(silent["mfu"].is_null());
+  EXPECT_EQ(keys_of(silent["devices"]), (std::vector<std::string>{"utilisation", "mfu", "used_bytes", "peak_bytes"}));
+  for (const auto& figure : silent["devices"]) EXPECT_TRUE(figure.is_null()) << "nobody told";
+  record.mfu = 0.4256789;
+  record.devices = {{{750'000, 1'000'000, 10, 1000, 1500, 2, {20, 4, 7}}, {}}, {{1, 3, 9, 2000, 0, 1, {}}}};
+  const auto json = Json::parse(to_json_line(record));
+  EXPECT_EQ(json["mfu"], 0.42568);
+  EXPECT_EQ(json["devices"]["utilisation"], Json::parse("[[0.75,null],[0.33333]]"));
+  EXPECT_EQ(json["devices"]["mfu"], Json::parse("[[0.25,null],[null]]")) << "10 of 2 x 20; no peak is known";
+  EXPECT_EQ(json["devices"]["used_bytes"], Json::parse("[[1000,null],[2000]]"));
+  EXPECT_EQ(json["devices"]["peak_bytes"], Json::parse("[[1500,null],[null]]"));
 }
 
 // A spawner that was started again timed the rest of a step alone: 34 ms of one that took 400.
