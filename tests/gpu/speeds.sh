@@ -41,7 +41,8 @@ speeds() {
     --set model.width=$width --set model.context=$context --set batch.sequences=$((rows * microbatches)) \
     --set batch.microbatch="$rows" "$@"
   tokens=$(speed "speed-$name")
-  row "speed: $name" "${tokens:-FAILED}" "tokens/s, ${rows}x$context, loss $(loss "speed-$name") (speed-$name.log)"
+  row "speed: $name" "${tokens:-FAILED}" \
+    "tokens/s, ${rows}x$context, MFU $(mfu "speed-$name"), loss $(loss "speed-$name") (speed-$name.log)"
   [ -n "$tokens" ] || failed=1
   memory_of "speed-$name"
 }
