@@ -72,8 +72,8 @@ TEST(DeviceFit, IsNearWhatAnH100Used) {
     double gibibytes;
   };
   for (const Seen& seen :
-       {Seen{Precision::kBf16, Reduction::kFast, 64, 31.068}, Seen{Precision::kBf16, Reduction::kExact, 64, 31.676},
-        Seen{Precision::kBf16, Reduction::kFast, 4, 5.619}, Seen{Precision::kFp32, Reduction::kFast, 4, 6.895}}) {
+       {Seen{Precision::kBf16, Reduction::kFast, 64, 30.787}, Seen{Precision::kBf16, Reduction::kExact, 64, 31.395},
+        Seen{Precision::kBf16, Reduction::kFast, 4, 5.369}, Seen{Precision::kFp32, Reduction::kFast, 4, 6.895}}) {
     Config config;
     config.model = {.layers = 12, .heads = 12, .width = 768, .context = 1024, .vocabulary = 50257};
     config.model.precision = seen.precision;
