@@ -302,7 +302,7 @@ const std::vector<FullSearch>& long_searches() {
   static const std::vector<FullSearch> kSearches = {
       {"crash 2", 1876504},
       {"retry 1", 662566},
-      {"steps 1 epochs 2 loader 1", 530192},
+      {"steps 1 epochs 2 loader 1", 535676},
       {"steps 1 epochs 2 spawner 1", 460365},
       {"steps 1 a 1 b 2 crash 1 loader 1", 1015465},
       {"join 1", 48413},
