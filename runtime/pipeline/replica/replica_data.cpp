@@ -20,6 +20,11 @@ WeightGradients weight_gradients_of(MicrobatchId microbatch, const ReplicaStandi
   return is_first ? WeightGradients::kLater : WeightGradients::kAtOnce;
 }
 
+// The sum that this replica holds has the microbatch of another member: only that one answers, unless the sum is void.
+bool is_left_to_another(const LedgerEntry* entry, const ReplicaStanding& self) {
+  return entry != nullptr && entry->state == LedgerState::kInFlight && self.phase == Phase::kReduced;
+}
+
 // The answer to what was computed here, on the answer of the next stage if there is one.
 Backward reply_to(LedgerEntry& entry, const BackwardResult& values) {
   Backward reply;
@@ -85,7 +90,7 @@ void ReplicaData::take(const Forward& message, const Arrival& arrival, ReplicaTu
     return;
   }
   LedgerEntry* entry = ledger_.find(microbatch);
-  if (entry == nullptr && self.phase != Phase::kOpen) {
+  if ((entry == nullptr && self.phase != Phase::kOpen) || is_left_to_another(entry, self)) {
     return refuse(asker, message.purpose, RefusalReason::kFrozen, turn);
   }
   if (entry == nullptr) {
@@ -161,7 +166,7 @@ void ReplicaData::hear(const Ask& message, ReplicaTurn& turn) {
   if (is_answered && !Ledger::was_given(*entry, asker.replica)) return give_reply(*entry, asker, turn);
   // The reply that it was given may be on its way still, and what is said now travels behind it: whoever has not got it
   // by then has lost it, sends the Forward again and is given it again.
-  const bool is_in_flight = entry != nullptr && !is_answered;
+  const bool is_in_flight = entry != nullptr && !is_answered && !is_left_to_another(entry, self);
   if (is_in_flight) Ledger::join(*entry, asker);
   const bool is_working = is_in_flight || early_.holds(message.purpose, microbatch, message.sender) ||
                           (!is_train && evaluations_.holds(microbatch));

@@ -57,7 +57,8 @@ bool take_forward(const Setting& setting, ReplicaState& state, const Asked& aske
   } else {
     const Microbatches bit = Microbatches::of(asked.microbatch);
     const bool is_new = ((state.ledger.in_flight | state.ledger.answered) & bit).empty();
-    if (is_new && state.sum.phase != Phase::kOpen) refuse(state, asked, RefusalReason::kFrozen);
+    const bool is_left_to_another = !(state.ledger.in_flight & bit).empty() && state.sum.phase == Phase::kReduced;
+    if ((is_new && state.sum.phase != Phase::kOpen) || is_left_to_another) refuse(state, asked, RefusalReason::kFrozen);
     if (is_new && state.sum.phase == Phase::kOpen) state.ledger.in_flight |= bit;
   }
   return true;

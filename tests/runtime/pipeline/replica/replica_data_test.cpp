@@ -148,6 +148,34 @@ TEST(ReplicaData, P8ComputesOnlyWhileTheStepIsOpenAndTheReplicaAMember) {
   EXPECT_FALSE(bed.data.has_task(bed.bench.standing));
 }
 
+// The sum names another member for it, who answers; until the sum is whole it may still be this one.
+TEST(ReplicaData, P6LeavesWhatIsInFlightToAnotherBehindAWholeSum) {
+  Bed bed;
+  const Forward forward = forward_to(kB0, 1, 0);
+  const Ask question{forward.cause, forward.sender, Purpose::kTrain};
+  const auto states_of_answers = [&] {
+    std::vector<AskState> states;
+    for (const AskAnswer& answer : bed.bench.take_letters<AskAnswer>()) states.push_back(answer.state);
+    return states;
+  };
+  bed.bench.tell(bed.data, forward);
+  bed.bench.standing.phase = Phase::kFrozen;
+  bed.bench.tell(bed.data, forward);
+  bed.bench.tell(bed.data, question);
+  EXPECT_TRUE(bed.bench.take_letters<Refusal>().empty()) << "the control";
+  EXPECT_EQ(states_of_answers(), std::vector<AskState>{AskState::kWorking}) << "the control";
+  bed.bench.standing.phase = Phase::kReduced;
+  bed.bench.tell(bed.data, forward);
+  bed.bench.tell(bed.data, question);
+  const auto refusals = bed.bench.take_letters<Refusal>();
+  ASSERT_EQ(refusals.size(), 1U);
+  EXPECT_EQ(refusals[0].reason, RefusalReason::kFrozen);
+  EXPECT_EQ(states_of_answers(), std::vector<AskState>{AskState::kUnknown});
+  bed.bench.standing.phase = Phase::kOpen;  // the sum is void
+  bed.compute();
+  EXPECT_EQ(bed.bench.take_letters<Backward>().size(), 1U);
+}
+
 TEST(ReplicaData, P20aWithdrawsWhatIsQuarantinedAndDropsWhatComesOfIt) {
   Bed bed;
   bed.forward(1);
