@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <tuple>
 
+#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/text/quantity_words.h"
 
@@ -70,6 +72,7 @@ class Places {
     if (!can_fill()) return false;
     std::vector<std::size_t> misfits;  // fit no stage that had a place when it was their turn
     while (std::ranges::any_of(open_, [](std::uint32_t places) { return places > 0; })) {
+      CHECK(!left_.empty(), "a machine for each open place");
       const std::size_t worker = left_.front();
       left_.erase(left_.begin());
       if (const auto stage = best_stage(worker)) {
@@ -226,8 +229,14 @@ StageNeed need_on(const MachineOffer& offer, StageNeed need) {
 }
 
 PlacesWanted wanted_on(const std::vector<Worker>& workers, PlacesWanted wanted) {
-  if (!std::ranges::all_of(workers, [](const Worker& worker) { return worker.offer.is_gpu; })) return wanted;
-  for (StageNeed& need : wanted.needs) need = need_on(MachineOffer{.is_gpu = true}, need);
+  const auto is_gpu = [](const Worker& worker) { return worker.offer.is_gpu; };
+  const bool has_gpus = std::ranges::any_of(workers, is_gpu);
+  const bool has_others = !std::ranges::all_of(workers, is_gpu);
+  for (StageNeed& need : wanted.needs) {
+    const StageNeed on_gpu = need_on(MachineOffer{.is_gpu = true}, need);
+    if (has_gpus && (!has_others || on_gpu.memory_bytes > need.memory_bytes)) need = on_gpu;
+    need.on_gpu = {};
+  }
   return wanted;
 }
 
@@ -272,7 +281,9 @@ bool are_alike(const std::vector<MachineOffer>& offers, const std::vector<StageN
   return true;
 }
 
-std::optional<std::vector<Placement>> place_machines(const std::vector<Worker>& workers, const PlacesWanted& asked) {
+namespace {
+
+std::optional<std::vector<Placement>> place_alike(const std::vector<Worker>& workers, const PlacesWanted& asked) {
   const PlacesWanted wanted = wanted_on(workers, asked);
   const bool do_all_fit =
       std::ranges::all_of(workers, [&](const Worker& worker) { return fits_all(worker, wanted.needs); });
@@ -283,6 +294,19 @@ std::optional<std::vector<Placement>> place_machines(const std::vector<Worker>& 
   Places places(workers, wanted);
   if (!places.fill()) return std::nullopt;
   return places.placements();
+}
+
+}  // namespace
+
+std::optional<std::vector<Placement>> place_machines(const std::vector<Worker>& workers, const PlacesWanted& wanted) {
+  auto placed = place_alike(workers, wanted);
+  for (const bool is_gpu : {true, false}) {  // of both kinds: one of them alone may do
+    std::vector<Worker> of_kind;
+    std::ranges::copy_if(workers, std::back_inserter(of_kind),
+                         [&](const Worker& worker) { return worker.offer.is_gpu == is_gpu; });
+    if (!placed && !of_kind.empty() && of_kind.size() < workers.size()) placed = place_alike(of_kind, wanted);
+  }
+  return placed;
 }
 
 namespace {
@@ -328,8 +352,7 @@ std::string settings_words(const std::vector<Worker>& workers, std::uint64_t mem
 std::string memory_refusal(const std::vector<Worker>& workers, const PlacesWanted& asked) {
   const PlacesWanted wanted = wanted_on(workers, asked);
   if (workers.size() < total(wanted.replicas)) return {};
-  Places places(workers, wanted);
-  if (places.fill()) return {};
+  if (place_machines(workers, asked)) return {};
   std::vector<std::uint64_t> memories;
   for (const Worker& worker : workers) memories.push_back(memory_given(worker.offer));
   std::ranges::sort(memories, std::greater<>());

@@ -46,7 +46,8 @@ struct PlacesWanted {
 
 [[nodiscard]] bool fits(const MachineOffer& offer, const StageNeed& need);
 
-// Needs as they are on GPUs, where all of these workers are GPUs; else as they are.
+// Needs as they are on these workers, one number for all of them: on GPUs, on processors, or the larger of both where
+// there are some of each.
 [[nodiscard]] PlacesWanted wanted_on(const std::vector<Worker>& workers, PlacesWanted wanted);
 
 // Bytes of a worker that serves a replica of each of these stages: sums, and what is shared once.

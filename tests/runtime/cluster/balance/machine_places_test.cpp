@@ -213,6 +213,24 @@ TEST(MachinePlaces, OnAGpuAStageNeedsWhatAGpuKeeps) {
   EXPECT_THAT(fits_nowhere("a", small, needs), HasSubstr("stage 1 needs least, 10.0 GB"));
 }
 
+// Where some are GPUs, a stage counts with the larger of its needs; if that is too much, one kind alone may do.
+TEST(MachinePlaces, GPUsAndProcessorsTogetherGetPlacesThatFit) {
+  std::vector<StageNeed> needs = {{1, 8 * kGB}, {1, 8 * kGB}};
+  needs[0].on_gpu.memory_bytes = needs[1].on_gpu.memory_bytes = 12 * kGB;
+  MachineOffer gpu = with_memory(10 * kGB);
+  gpu.is_gpu = true;
+  const auto both = workers_of({gpu, with_memory(10 * kGB)});
+  EXPECT_FALSE(place_machines(both, {{1, 1}, needs, 1})) << "none of the two fits the GPU";
+  EXPECT_THAT(memory_refusal(both, {{1, 1}, needs, 1}), HasSubstr("a replica of it needs 12.0 GB"));
+  needs[0] = needs[1] = {1, 40 * kGB};
+  needs[0].on_gpu.memory_bytes = needs[1].on_gpu.memory_bytes = 9 * kGB;
+  const auto three = workers_of({with_memory(64 * kGB), gpu, gpu});
+  const auto placed = place_machines(three, {{1, 1}, needs, 1});
+  ASSERT_TRUE(placed);
+  for (const Placement& one : *placed) EXPECT_NE(one.process.value, 1u) << "the GPUs alone do";
+  EXPECT_EQ(memory_refusal(three, {{1, 1}, needs, 1}), "");
+}
+
 // Returns the weakest stage of the best placement, of all that fit; -1: none does.
 double best_of_all(const std::vector<Worker>& workers, const PlacesWanted& wanted) {
   std::vector<std::size_t> stage_of_place;
