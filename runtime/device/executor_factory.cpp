@@ -49,27 +49,26 @@ bool wants_graphs() {
   return asked != nullptr && std::string_view(asked) == "1";
 }
 
-// Lets bf16 attend by cuDNN's operator where the device is one of its, else logs why not.
-void choose_attention(const DeviceName& device, const Config& config) {
-  if (config.model.precision != Precision::kBf16) return;
+// Says whether bf16 may attend by cuDNN's operator, and else logs why not.
+bool has_cudnn_attention(const DeviceName& device, const Config& config) {
+  if (config.model.precision != Precision::kBf16) return false;
   const Status has_cudnn = device_plugin()->check_cudnn_attention(device.index);
   const AttentionChoice choice = attention_choice({.is_bf16 = true,
                                                    .head_size = head_size_of(config.model),
                                                    .tokens = config.model.context,
                                                    .repeats = config.sync.reduction == Reduction::kExact,
                                                    .has_cudnn = has_cudnn.ok()});
-  at::globalContext().setSDPUseCuDNN(has_cudnn.ok());
-  if (choice.forward == AttentionOperator::kCudnn) return;
+  if (choice.forward == AttentionOperator::kCudnn) return true;
   const bool is_flash = choice.forward == AttentionOperator::kFlash;
   log_info("device", "attention is torch's ", is_flash ? "flash" : "memory-efficient",
            " operator: ", is_flash && !has_cudnn ? has_cudnn.failure().message : std::string(choice.because));
+  return false;
 }
 
 // Encoded tensors are read on the host.
 std::unique_ptr<StageExecutor> on_gpu(const ExecutorConfig& config, const DeviceName& device, const StagePlan& plan,
                                       bool is_encoded) {
-  settle_arithmetic(config.config.sync.reduction);
-  choose_attention(device, config.config);
+  settle_arithmetic(config.config.sync.reduction, has_cudnn_attention(device, config.config));
   auto queue = make_stream_queue(torch_device(config.device), wants_graphs() ? device_plugin()->record : nullptr);
   std::shared_ptr<const DeviceMath> math = device_plugin()->make_math(queue);
   return std::make_unique<QueuedStageExecutor>(config.config, plan, std::move(queue),

@@ -65,13 +65,13 @@ std::shared_ptr<DeviceQueue> make_stream_queue(at::Device device, GraphRecorder 
   return std::make_shared<StreamQueue>(device, recorder);
 }
 
-void settle_arithmetic(Reduction reduction) {
+void settle_arithmetic(Reduction reduction, bool has_cudnn_attention) {
   at::Context& torch = at::globalContext();
   torch.setAllowBF16ReductionCuBLAS(false, true);  // sums of float32, split over k in an order of the shape alone
   torch.setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL, at::Float32Precision::IEEE);
   torch.setDeterministicFillUninitializedMemory(false);  // nothing here reads what it has not written
   torch.setDeterministicAlgorithms(reduction == Reduction::kExact, false);
-  torch.setSDPUseCuDNN(false);  // whoever knows that the device has it turns it on
+  if (torch.userEnabledCuDNNSDP() != has_cudnn_attention) torch.setSDPUseCuDNN(has_cudnn_attention);
 }
 
 }  // namespace shoal

@@ -16,8 +16,9 @@ using GraphRecorder = std::unique_ptr<DeviceGraph> (*)(const DeviceGraph::Work& 
 // errors.
 [[nodiscard]] std::shared_ptr<DeviceQueue> make_stream_queue(at::Device device, GraphRecorder recorder = nullptr);
 
-// For the whole process: products in IEEE float32, without sums in bf16, and no operator of cuDNN's attention until
-// somebody turns it on. Exact: operators whose bits repeat, and an error from those that have none.
-void settle_arithmetic(Reduction reduction);
+// For the whole process: products in IEEE float32, without sums in bf16, and cuDNN's attention where the caller says
+// that the device has it. Exact: operators whose bits repeat, and an error from those that have none. Other stages may
+// be computing meanwhile: what is settled alike is not touched.
+void settle_arithmetic(Reduction reduction, bool has_cudnn_attention);
 
 }  // namespace shoal
