@@ -34,7 +34,8 @@ Status check_cudnn_attention(std::string_view device, int capability, long cudnn
 
 std::string fingerprint_text(const DeviceFingerprint& facts) {
   return compose("torch ", TORCH_VERSION, "; ", facts.device, ", sm_", facts.capability, ", ", facts.multiprocessors,
-                 " SMs; driver ", dotted(facts.driver), ", cuda ", dotted(facts.runtime), "; build ", facts.build);
+                 " SMs; driver ", dotted(facts.driver), ", cuda ", dotted(facts.runtime), ", cudnn ",
+                 facts.cudnn / 10000, ".", facts.cudnn % 10000 / 100, ".", facts.cudnn % 100, "; build ", facts.build);
 }
 
 std::string identity_text(const char* bytes) {

@@ -25,10 +25,12 @@ struct DeviceFingerprint {
   int multiprocessors = 0;
   int driver = 0;   // as in 13000
   int runtime = 0;  // as in 13000
+  long cudnn = 0;   // as in 91900
   std::string_view build;
 };
 
-// Everything that equal bits depend on. Libraries come with torch and toolkit, which build and runtime name.
+// Everything that equal bits depend on. Libraries come with torch and toolkit, which build and runtime name; cuDNN's is
+// found where the machine has it.
 [[nodiscard]] std::string fingerprint_text(const DeviceFingerprint& facts);
 
 // E.g. "GPU-0123...", of the sixteen bytes that CUDA calls a device by.

@@ -44,6 +44,7 @@ std::string fingerprint(int device) {
                            .multiprocessors = properties.multiProcessorCount,
                            .driver = driver,
                            .runtime = runtime,
+                           .cudnn = at::detail::getCUDAHooks().versionRuntimeCuDNN(),
                            .build = build_identity()});
 }
 

@@ -36,9 +36,10 @@ TEST(DeviceAnswers, CudnnsAttentionIsForDevicesThatTorchPrefersItOn) {
 }
 
 TEST(DeviceAnswers, AFingerprintDiffersWithWhatBitsDependOn) {
-  const DeviceFingerprint one{"NVIDIA H100", 90, 132, 13000, 13000, "abc"};
+  const DeviceFingerprint one{"NVIDIA H100", 90, 132, 13000, 13000, 91900, "abc"};
   const std::string text = fingerprint_text(one);
-  for (const char* part : {"torch 2.", "NVIDIA H100", "sm_90", "132 SMs", "driver 13.0", "cuda 13.0", "build abc"}) {
+  for (const char* part :
+       {"torch 2.", "NVIDIA H100", "sm_90", "132 SMs", "driver 13.0", "cuda 13.0", "cudnn 9.19.0", "build abc"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
   DeviceFingerprint other = one;
