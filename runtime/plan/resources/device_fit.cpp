@@ -116,7 +116,7 @@ std::string parts_of_need(const DeviceNeed& need, const MemoryNeed& of_replica) 
                  " while it reduces; and a twentieth of these");
 }
 
-std::string use_text(const DeviceUse& use, const DeviceNeed& need) {
+std::string use_text(const DeviceTake& use, const DeviceNeed& need) {
   return compose("at most ", exactly(use.reserved), " GiB used (", exactly(use.tensors), " by tensors), ",
                  exactly(bytes_at(need, need.held) - need.beside), " planned; ", exactly(use.beside), " beside it, ",
                  exactly(need.beside), " planned");

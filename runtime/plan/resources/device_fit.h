@@ -49,12 +49,12 @@ struct DeviceNeed {
 
 // Holds what a process took of its device at most, to stand beside what was planned. Bytes; the context is the driver's
 // and the libraries', NCCL's buffers among them, and counts apart, for others on the device have theirs.
-struct DeviceUse {
+struct DeviceTake {
   std::uint64_t tensors = 0;
   std::uint64_t reserved = 0;
   std::uint64_t beside = 0;  // in use on the device now, and not reserved by this process
 };
 // "at most 2.500 GiB used (2.400 by tensors), 2.600 planned; 0.739 beside it, 0.745 planned".
-[[nodiscard]] std::string use_text(const DeviceUse& use, const DeviceNeed& need);
+[[nodiscard]] std::string use_text(const DeviceTake& use, const DeviceNeed& need);
 
 }  // namespace shoal

@@ -52,7 +52,7 @@ TEST(DeviceFit, ReducingTakesThePlaceOfComputing) {
 TEST(DeviceFit, SaysWhatWasUsedBesideWhatWasPlanned) {
   DeviceNeed need = need_of(2 * kGibibyte + 800'000'000, kGibibyte, 2);  // 2 + 2 + 0.1 of slack
   need.beside = 800'000'000;
-  const DeviceUse use{.tensors = 3 * kGibibyte, .reserved = 4 * kGibibyte, .beside = kGibibyte / 2};
+  const DeviceTake use{.tensors = 3 * kGibibyte, .reserved = 4 * kGibibyte, .beside = kGibibyte / 2};
   EXPECT_EQ(use_text(use, need),
             "at most 4.000 GiB used (3.000 by tensors), 4.100 planned; 0.500 beside it, 0.745 planned");
   need.reducing = 3 * kGibibyte;
