@@ -1,12 +1,16 @@
 // Asks the device, or the processor's machine.
 #include "launch/processes/worker/device_probe.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <thread>
 
 #include "model/partition.h"
+#include "runtime/base/log.h"
 #include "runtime/base/machine/available_memory.h"
 #include "runtime/device/plugin/load_plugin.h"
 #include "runtime/device/speed_probe.h"
@@ -48,7 +52,12 @@ std::uint64_t DeviceProbe::measure(Precision precision) const {
   const auto gpu = gpu_of(device_);
   if (!gpu) return measure_multiply_adds_s(precision);
   const bool can = precision == Precision::kFp32 || device_plugin()->check_bf16(*gpu).ok();
-  return can ? measure_multiply_adds_s(device_, precision) : 0;
+  try {
+    return can ? measure_multiply_adds_s(device_, precision) : 0;
+  } catch (const std::exception& error) {  // the card may be full: that is the stage's to say
+    log_warn("device", "the speed of ", device_, " was not measured: ", error.what());
+    return 0;
+  }
 }
 
 StageOnDevice stage_on_device(const ExecutorConfig& wanted, DeviceProbe& probe) {
@@ -60,8 +69,9 @@ StageOnDevice stage_on_device(const ExecutorConfig& wanted, DeviceProbe& probe) 
     stage.peak.device = number_of_gpu(*gpu);
     return stage;
   }
-  stage.threads = static_cast<std::uint32_t>(wanted.config.run.threads);
-  stage.peak.cores = std::max(1U, std::thread::hardware_concurrency());  // of the process's affinity
+  const unsigned allowed = std::max(1U, std::thread::hardware_concurrency());  // the process's affinity
+  stage.threads = std::min(static_cast<std::uint32_t>(wanted.config.run.threads), allowed);
+  stage.peak.cores = static_cast<std::uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));  // the machine's
   stage.peak.device = machine_number();
   return stage;
 }
