@@ -29,7 +29,8 @@ __global__ void __launch_bounds__(kThreads) bias_kernel(BiasShape shape, BiasArr
   write_part(sums, shape.width, at.parts);
 }
 
-__global__ void add_parts_kernel(const float* parts, std::size_t part_count, std::size_t width, float* sums) {
+__global__ void __launch_bounds__(kPartsThreads)
+    add_parts_kernel(const float* parts, std::size_t part_count, std::size_t width, float* sums) {
   add_parts(parts, part_count, width, sums);
 }
 

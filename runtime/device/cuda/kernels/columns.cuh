@@ -13,6 +13,7 @@ namespace shoal::gpu {
 inline constexpr unsigned kTall = 8;
 inline constexpr std::size_t kRowsPerPart = 256;
 inline constexpr unsigned kPartsTall = 32;
+inline constexpr unsigned kPartsThreads = kPartsTall * kWarp;
 inline constexpr unsigned kPartsAtOnce = 16;  // loads that a thread has under way
 
 // A thread block's part of the matrix: rows [row, row_end) in steps of kTall, and the pack's first column.

@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(kThreads) backward_kernel(NormShape shape, Nor
 // Adds the warps' sums in order and writes the block's part. All threads of the block call it.
 template <unsigned kQuads>
 __device__ __forceinline__ void write_part_of_warps(const Quad (&sums)[kQuads], std::size_t width, float* parts) {
-  __shared__ float of_warps[kWarpsWithSums][kQuads * kWarp * kQuad];
+  alignas(16) __shared__ float of_warps[kWarpsWithSums][kQuads * kWarp * kQuad];
   float* mine = of_warps[threadIdx.x / kWarp];
   for (unsigned i = 0; i < kQuads; ++i) store_quad(mine + column_of<1>(i), sums[i]);
   __syncthreads();
@@ -231,7 +231,8 @@ __global__ void parameters_kernel(NormShape shape, NormBackward<T> at) {
   write_part(biases, shape.width, at.parts + gridDim.y * shape.width);
 }
 
-__global__ void add_parts_kernel(const float* parts, std::size_t part_count, std::size_t width, float* sums) {
+__global__ void __launch_bounds__(kPartsThreads)
+    add_parts_kernel(const float* parts, std::size_t part_count, std::size_t width, float* sums) {
   add_parts(parts, part_count, width, sums);
 }
 
