@@ -16,9 +16,11 @@ namespace shoal {
 
 class HolderSurvey {
  public:
-  void hear(const Manifest& manifest) {
+  // microbatches: of a step; what is beyond them is in nobody's plan.
+  void hear(const Manifest& manifest, std::uint32_t microbatches) {
     for (const ManifestEntry& entry : manifest.entries) holders_[entry.microbatch] = {manifest.member, true};
     for (const MicrobatchId microbatch : manifest.in_flight) {
+      if (microbatch.value >= microbatches) continue;
       Known& known = holders_[microbatch];
       if (!known.has_answered) known.replica = manifest.member;
     }

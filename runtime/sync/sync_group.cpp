@@ -124,7 +124,7 @@ SyncGroupEffects SyncGroupCore::hear(const AllAnswered& hint, Instant now) {
 
 SyncGroupEffects SyncGroupCore::hear(const Manifest& manifest, Instant now) {
   if (!sum_.hear(manifest)) return take_effects();
-  survey_.hear(manifest);
+  survey_.hear(manifest, config_.microbatches);
   hints_.count(manifest.member, epoch_, static_cast<std::uint32_t>(manifest.entries.size()));
   if (sum_.unanswered().empty()) decide(now);
   return take_effects();

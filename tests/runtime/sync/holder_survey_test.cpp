@@ -6,6 +6,8 @@
 namespace shoal {
 namespace {
 
+constexpr std::uint32_t kMicrobatches = 8;
+
 constexpr Incarnation kOne{11}, kOther{12};
 
 Manifest manifest_of(Incarnation member, std::uint32_t microbatch) {
@@ -21,7 +23,7 @@ std::vector<Holder> answer_of(HolderSurvey& survey) {
 TEST(HolderSurvey, AnswersAQuestionOnce) {
   HolderSurvey survey;
   EXPECT_FALSE(survey.take_answer(StageId{1}, {}, StepId{3})) << "nobody has asked";
-  survey.hear(manifest_of(kOne, 2));
+  survey.hear(manifest_of(kOne, 2), kMicrobatches);
   survey.ask();
   const auto answer = survey.take_answer(StageId{1}, {}, StepId{3});
   ASSERT_TRUE(answer);
@@ -33,9 +35,9 @@ TEST(HolderSurvey, AnswersAQuestionOnce) {
 
 TEST(HolderSurvey, NamesTheNewestHolderThatIsAMember) {
   HolderSurvey survey;
-  survey.hear(manifest_of(kOne, 2));
-  survey.hear(manifest_of(kOther, 2));
-  survey.hear(manifest_of(kOne, 3));
+  survey.hear(manifest_of(kOne, 2), kMicrobatches);
+  survey.hear(manifest_of(kOther, 2), kMicrobatches);
+  survey.hear(manifest_of(kOne, 3), kMicrobatches);
   EXPECT_EQ(answer_of(survey), (std::vector<Holder>{{MicrobatchId{2}, kOther}, {MicrobatchId{3}, kOne}}));
   survey.keep_members([](Incarnation replica) { return replica == kOne; });
   EXPECT_EQ(answer_of(survey), (std::vector<Holder>{{MicrobatchId{3}, kOne}}));
@@ -46,12 +48,12 @@ TEST(HolderSurvey, NamesTheNewestHolderThatIsAMember) {
 TEST(HolderSurvey, NamesWhoeverHasItInFlightWhereNobodyHasAnsweredIt) {
   HolderSurvey survey;
   Manifest busy = manifest_of(kOne, 1);
-  busy.in_flight = {MicrobatchId{2}, MicrobatchId{3}};
-  survey.hear(manifest_of(kOther, 2));
-  survey.hear(busy);
+  busy.in_flight = {MicrobatchId{2}, MicrobatchId{3}, MicrobatchId{kMicrobatches}};  // one that is in no plan
+  survey.hear(manifest_of(kOther, 2), kMicrobatches);
+  survey.hear(busy, kMicrobatches);
   EXPECT_EQ(answer_of(survey),
             (std::vector<Holder>{{MicrobatchId{1}, kOne}, {MicrobatchId{2}, kOther}, {MicrobatchId{3}, kOne}}));
-  survey.hear(manifest_of(kOther, 3));
+  survey.hear(manifest_of(kOther, 3), kMicrobatches);
   EXPECT_EQ(answer_of(survey).back(), (Holder{MicrobatchId{3}, kOther})) << "answered meanwhile";
 }
 
