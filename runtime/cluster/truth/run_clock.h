@@ -19,6 +19,8 @@ class RunClock {
   // A step begins, or is continued.
   void begin_step(Instant now) { step_since_ = now, step_begun_ = outside_rounds(); }
   void begin_phase(Instant now) { phase_since_ = now; }
+  // Workers are waited for from now on.
+  void begin_gathering(Instant now) { gathering_since_ = now; }
 
   // How long this process has watched so far.
   [[nodiscard]] Duration awake() const { return time_.watched(); }
@@ -27,6 +29,7 @@ class RunClock {
   // As watched(), on the clock that stands still also while rounds are open.
   [[nodiscard]] Instant outside_rounds() const { return watched() - in_rounds_; }
   [[nodiscard]] Instant phase_since() const { return phase_since_; }
+  [[nodiscard]] Instant gathering_since() const { return gathering_since_; }
   [[nodiscard]] Instant step_since() const { return step_since_; }
   // As step_since(), outside rounds.
   [[nodiscard]] Instant step_begun() const { return step_begun_; }
@@ -34,7 +37,7 @@ class RunClock {
  private:
   WatchedTime time_{std::chrono::seconds(1)};
   Duration in_rounds_{};  // part of what we watched
-  Instant phase_since_{}, step_since_{}, step_begun_{};
+  Instant phase_since_{}, gathering_since_{}, step_since_{}, step_begun_{};
 };
 
 }  // namespace shoal

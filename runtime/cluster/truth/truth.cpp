@@ -48,12 +48,14 @@ void Truth::follow(const JournalEntry& entry) {
 
 void Truth::follow(const TermBegins& /*begins*/, Instant now) {
   clock.begin_phase(now);
+  clock.begin_gathering(now);
   books.go_on(view());
 }
 
 void Truth::follow(const PhaseBegins& begins, Instant now) {
   phase = begins.phase;
   clock.begin_phase(now);
+  if (phase != RunPhase::kSpawning) clock.begin_gathering(now);
 }
 
 void Truth::follow(const BranchBegins& begins, Instant now) {
@@ -113,7 +115,7 @@ bool Truth::is_first_start() const {
 }
 
 bool Truth::is_patience_over(Instant now) const {
-  return !is_first_start() && now - clock.phase_since() >= config.gather_within;
+  return !is_first_start() && now - clock.gathering_since() >= config.gather_within;
 }
 
 std::uint64_t Truth::actors_at_once() const {

@@ -99,6 +99,19 @@ std::string explain_gathering(const Truth& truth) {
   return text.empty() ? "waiting for workers on which replicas could not start" : text;
 }
 
+std::string time_text(std::chrono::seconds time) {
+  return time.count() < 120 ? compose(time.count(), " s") : compose(time.count() / 60, " min");
+}
+
+// "; in 7 s it goes on with fewer replicas, one for each stage at least", after a roll-back.
+std::string explain_patience(const Truth& truth, Instant now) {
+  const Instant over = truth.clock.gathering_since() + truth.config.gather_within;
+  const bool is_bounded = !truth.is_first_start() && !truth.config.share_devices && now < over;
+  if (!is_bounded) return {};
+  const auto left = std::chrono::ceil<std::chrono::seconds>(over - now);
+  return compose("; in ", time_text(left), " it goes on with fewer replicas, one for each stage at least");
+}
+
 std::string explain_starting(const Truth& truth) {
   const std::size_t places = truth.config.replicas.total(truth.config.stages);
   const std::size_t wanted = truth.config.share_devices ? truth.starting.all().size() : places;
@@ -139,10 +152,6 @@ std::string explain_training(const Truth& truth, Instant now) {
          explain_given_up(truth) + (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out));
 }
 
-std::string time_text(std::chrono::seconds time) {
-  return time.count() < 120 ? compose(time.count(), " s") : compose(time.count() / 60, " min");
-}
-
 }  // namespace
 
 std::string since(Instant then, Instant now) {
@@ -164,7 +173,8 @@ std::string explain_waiting(const Truth& truth, Instant now) {
   switch (truth.phase) {
     case RunPhase::kReturning: return explain_return(truth) + how_long + refused;
     case RunPhase::kRollingBack: return explain_search(truth) + refused;
-    case RunPhase::kGathering: return explain_gathering(truth) + how_long + explain_lost(truth) + refused;
+    case RunPhase::kGathering:
+      return explain_gathering(truth) + how_long + explain_lost(truth) + explain_patience(truth, now) + refused;
     case RunPhase::kSpawning: return explain_starting(truth) + how_long + explain_lost(truth) + refused;
     default: return explain_training(truth, now) + explain_lost(truth) + refused;
   }

@@ -34,6 +34,22 @@ TEST_F(StartingDutyTest, WaitsForAllPlacesAtTheFirstStart) {
   EXPECT_EQ(truth.phase, RunPhase::kSpawning);
 }
 
+// After a roll-back one replica of each stage will do when no more workers come; those that are placed then are all
+// that is waited for.
+TEST_F(StartingDutyTest, WaitsOnceForWorkersThatDoNotComeBack) {
+  ASSERT_TRUE(truth.fallback.throw_back("stage 0 lost its last replica", 2));
+  truth.follow(PhaseBegins{RunPhase::kGathering}, now);
+  gather(3);
+  EXPECT_TRUE(start().empty()) << "a fourth may come";
+  EXPECT_EQ(explain_waiting(truth, now),
+            "waiting for 1 node for stage 1; in 10 s it goes on with fewer replicas, one for each stage at least");
+  now += truth.config.gather_within;
+  const auto orders = start();
+  ASSERT_EQ(orders.size(), 2U);
+  EXPECT_TRUE(entries<AddReplica>(ready(orders[0])).empty()) << "control: stage 1 has none yet";
+  EXPECT_EQ(entries<AddReplica>(ready(orders[1])).size(), 2U) << "at once";
+}
+
 // The workers come one after the other: the run begins without the others when no more come for a while.
 TEST_F(StartingDutyTest, SharedDevicesStartWithFewerWorkersWhenNoMoreCome) {
   truth.config.share_devices = true;
