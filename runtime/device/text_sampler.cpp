@@ -34,7 +34,8 @@ Result<std::unique_ptr<TextSampler>> TextSampler::make(const Config& config, con
   if (!stored.ok()) return stored.failure();
   if (auto status = check_precision(config.model); !status) return status.failure();
   prepare_process_for_compute();
-  if (!torch_device(device).is_cpu()) settle_arithmetic(Reduction::kExact, false);  // nothing is trained: bits may repeat
+  const bool is_cpu = torch_device(device).is_cpu();
+  if (!is_cpu) settle_arithmetic(Reduction::kExact, false);  // nothing is trained: bits may repeat
   const StagePlan plan = whole_model(config.model);
   WeightMap weights;
   for (const TensorSpec& spec : plan.tensors) {
