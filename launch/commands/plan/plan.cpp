@@ -9,6 +9,7 @@
 #include "launch/commands/plan/measured.h"
 #include "launch/commands/plan/model_cut.h"
 #include "launch/say.h"
+#include "runtime/base/config_file.h"
 #include "runtime/cluster/replicas_wanted.h"
 #include "runtime/plan/resources/plan_report.h"
 
@@ -104,10 +105,17 @@ Status take_memory(const Options& options, PlanOrder& order) {
   });
 }
 
+// CONFIG; without it that of --run's directory, and else the defaults.
+Result<Config> asked_config(const Options& options) {
+  const auto run = options.value("--run");
+  if (!run || options.positional(0)) return config_of(options);
+  return load_config({*run + "/config.toml", shoal_environment(), options.values("--set")});
+}
+
 }  // namespace
 
 Result<PlanOptions> plan_options(const Options& options) {
-  auto config = config_of(options);
+  auto config = asked_config(options);
   if (!config) return config.failure();
   PlanOptions out;
   out.form = options.has("--json") ? OutputForm::kJson : OutputForm::kText;

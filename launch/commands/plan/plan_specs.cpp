@@ -16,7 +16,7 @@ CommandSpec plan() {
   return {
       "plan",
       "Says what a configuration needs and brings, before anything is rented: bytes, tokens/s, what fits.",
-      {{"CONFIG", false, "a TOML file; without it every key has its default"}},
+      {{"CONFIG", false, "a TOML file (default: that of --run's directory; else every key has its default)"}},
       {{"--set", kRepeated, "KEY=VALUE", "set a key of the configuration, as in --set model.layers=6"},
        {"--speed", kRepeated, "NAME=SPEED",
         "a kind of machine: GFLOP/s or, as paced devices, ms of a microbatch's forward; with xCOUNT a number of them, "
@@ -30,11 +30,15 @@ CommandSpec plan() {
        kJson},
       "Bytes of links are those of `bytes` in metrics.jsonl. Memory is the most that a worker holds at once. Without\n"
       "a speed there are no times. Machines are given to stages as is best for the whole; a run itself starts with "
-      "the\nsame number in every stage. If a stage does not fit into --memory, settings with which all fit are named.\n"
+      "the\nsame number in every stage. Workers were measured to use within a tenth of it: where a limit is enforced, "
+      "by\n"
+      "Slurm or a control group, make it so much larger. If a stage does not fit into --memory, settings with which\n"
+      "all fit are named: each alone, or together where none alone is enough.\n"
       "--json prints {\"stages\":[{\"layers\":[..],\"parameters\":N,\"replicas\":N,\"bytes\":{..,\"total\":N},\n"
       "\"credits\":{\"microbatches\":N,\"at_most\":N,\"input_bytes\":N,\"total_bytes\":N},\"fits\":true}],\n"
       "\"tokens_per_s\":X,\"link_bytes_per_step\":{\"activation\":N,\"gradient\":N,\"reduce\":N,..},\n"
-      "\"would_fit\":[..],\"one_more\":[..],\"better_cut\":{\"layers\":[..],\"tokens_per_s\":X},\n"
+      "\"would_fit\":[..],\"would_fit_together\":[..],\"one_more\":[..],\"better_cut\":{\"layers\":[..],\"tokens_per_"
+      "s\":X},\n"
       "\"price_per_billion_tokens\":X}, null where nothing is known, or no other cut is faster.\n"
       "Exit status: 0 planned (also when it does not fit), 2 usage or configuration, 3 --run cannot be read."};
 }

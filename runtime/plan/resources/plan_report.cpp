@@ -138,9 +138,14 @@ std::string speed_text(const RunPlan& plan) {
 
 std::string fit_text(const RunPlan& plan) {
   if (plan.fits) return "";
-  if (plan.would_fit.empty()) return "\nIt does not fit, and no number of stages or credits alone makes it fit.\n";
-  std::string text = "\nIt does not fit. It would with any of\n";
-  for (const std::string& setting : plan.would_fit) text += "  --set " + setting + "\n";
+  const bool needs_all = plan.would_fit.empty();
+  const std::vector<std::string>& settings = needs_all ? plan.would_fit_together : plan.would_fit;
+  if (settings.empty()) {
+    return "\nIt does not fit: not with more stages, nor with recomputation, one credit and microbatches of one "
+           "sequence together.\n";
+  }
+  std::string text = compose("\nIt does not fit. It would with ", needs_all ? "all" : "any", " of\n");
+  for (const std::string& setting : settings) text += "  --set " + setting + "\n";
   return text;
 }
 
@@ -199,6 +204,7 @@ std::string json_of(const RunPlan& plan) {
   json["link_bytes_per_step"] = traffic_json(plan.traffic);
   json["fits"] = plan.fits;
   json["would_fit"] = plan.would_fit;
+  json["would_fit_together"] = plan.would_fit_together;
   json["one_more"] = Json::array();
   for (const OneMore& more : plan.one_more) {
     json["one_more"].push_back({{"kind", more.kind}, {"stage", more.stage}, {"tokens_per_s", more.tokens_per_s}});

@@ -235,6 +235,20 @@ std::vector<std::string> what_would_fit(const PlanOrder& order) {
   return out;
 }
 
+// Where no change alone is enough: settings that fit together, with the largest microbatch.
+std::vector<std::string> what_would_fit_together(const PlanOrder& order) {
+  for (int size = order.config.batch.microbatch; size > 0; size /= 2) {
+    const auto least = [size](Config& config) {
+      config.pipeline.recompute = true;
+      config.pipeline.credits = 1;
+      config.batch.microbatch = size;
+    };
+    if (order.config.batch.sequences % size != 0 || !would_fit(order, least)) continue;
+    return {"pipeline.recompute=true", "pipeline.credits=1", compose("batch.microbatch=", size)};
+  }
+  return {};
+}
+
 }  // namespace
 
 double pass_s_of(const MachineKind& machine, const CutStage& stage, const Config& config) {
@@ -252,6 +266,7 @@ Result<RunPlan> plan_run(const PlanOrder& order) {
     plan->better_cut = better_cut(order, *plan);
   }
   if (!plan->fits) plan->would_fit = what_would_fit(order);
+  if (!plan->fits && plan->would_fit.empty()) plan->would_fit_together = what_would_fit_together(order);
   return plan;
 }
 

@@ -59,6 +59,7 @@ struct RunPlan {
   std::vector<OneMore> one_more;
   std::optional<ProposedCut> better_cut;  // only one that is noticeably faster, and fits where this one does
   std::vector<std::string> would_fit;     // settings with which every stage fits; empty: it fits, or nothing was found
+  std::vector<std::string> would_fit_together;  // all of them at once, where none alone is enough
   bool fits = true;
 };
 

@@ -12,6 +12,7 @@
 namespace shoal {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 
@@ -184,6 +185,26 @@ TEST(RunPlan, SaysWhatFitsAndWhatWould) {
   EXPECT_TRUE(planned(with).fits);
   order.memory_bytes = 1'000'000;
   EXPECT_TRUE(planned(order).would_fit.empty());
+  EXPECT_THAT(text_of(planned(order)), HasSubstr("It does not fit: not with more stages"));
+}
+
+TEST(RunPlan, SaysWhatFitsTogetherWhereNoChangeAloneIsEnough) {
+  PlanOrder order = order_of(layout(512, 2, 2, 1));  // as many stages as layers
+  PlanOrder least = order;
+  least.config.pipeline.recompute = true;
+  least.config.pipeline.credits = 1;
+  least.config.batch.microbatch = 1;
+  std::uint64_t bytes = 0;
+  for (const PlannedStage& stage : planned(least).stages) bytes = std::max(bytes, stage.credits.total_bytes);
+  order.memory_bytes = bytes;
+  const auto plan = planned(order);
+  EXPECT_FALSE(plan.fits);
+  EXPECT_TRUE(plan.would_fit.empty());
+  EXPECT_EQ(plan.would_fit_together,
+            (std::vector<std::string>{"pipeline.recompute=true", "pipeline.credits=1", "batch.microbatch=1"}));
+  EXPECT_THAT(text_of(plan), AllOf(HasSubstr("It would with all of"), HasSubstr("--set batch.microbatch=1\n")));
+  order.memory_bytes = bytes - 1;
+  EXPECT_TRUE(planned(order).would_fit_together.empty());
 }
 
 // Slow links make a replica hold twice the schedule's credits; a key that sets them does not.
