@@ -29,11 +29,6 @@ __global__ void __launch_bounds__(kThreads) bias_kernel(BiasShape shape, BiasArr
   write_part(sums, shape.width, at.parts);
 }
 
-__global__ void __launch_bounds__(kPartsThreads)
-    add_parts_kernel(const float* parts, std::size_t part_count, std::size_t width, float* sums) {
-  add_parts(parts, part_count, width, sums);
-}
-
 template <class T>
 LaunchError launch_both(const BiasShape& shape, const BiasArrays<T>& arrays, Stream stream) {
   if (shape.width % 8 != 0 || !is_aligned(arrays.dy_NO)) return kRefusedShape;
@@ -43,8 +38,7 @@ LaunchError launch_both(const BiasShape& shape, const BiasArrays<T>& arrays, Str
     const LaunchError failed = launch(grid, stream, bias_kernel<T>, shape, arrays);
     if (failed != kLaunched) return failed;
   }
-  return launch(parts_grid(shape.width), stream, add_parts_kernel, static_cast<const float*>(arrays.parts),
-                column_parts(shape.rows), shape.width, arrays.dbias_O);
+  return add_parts(arrays.parts, column_parts(shape.rows), shape.width, arrays.dbias_O, stream);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 //
 // The rows are cut into parts of kRowsPerPart. A block of 32 x 8 threads sums one part of 32 packs of columns: thread
 // (x, y) takes rows y, y + 8, .. of pack x, then the eight rows of threads are added in order through shared memory.
-// What comes of each part is [parts, C]. A second kernel adds the parts: thread y of kPartsTall takes parts y,
+// Each part gives a row of [parts, C]. A second kernel adds the parts: thread y of kPartsTall takes parts y,
 // y + kPartsTall, .. of a column, then these are added in order. The order depends on the shape alone.
 #pragma once
 
@@ -50,12 +50,8 @@ Grid column_grid(std::size_t rows, std::size_t width) {
   return {dim3(static_cast<unsigned>(across), static_cast<unsigned>(column_parts(rows))), dim3(kWarp, kTall)};
 }
 
-inline Grid parts_grid(std::size_t width) {
-  return {dim3(static_cast<unsigned>(parts_of(width, std::size_t{kWarp}))), dim3(kWarp, kPartsTall)};
-}
-
-// All threads of a block of parts_grid() call it.
-__device__ __forceinline__ void add_parts(const float* parts, std::size_t part_count, std::size_t width, float* sums) {
+static __global__ void __launch_bounds__(kPartsThreads)
+    add_parts_kernel(const float* parts, std::size_t part_count, std::size_t width, float* sums) {
   __shared__ float tall[kPartsTall][kWarp];
   const std::size_t c = static_cast<std::size_t>(blockIdx.x) * kWarp + threadIdx.x;
   const bool is_inside = c < width;
@@ -77,6 +73,13 @@ __device__ __forceinline__ void add_parts(const float* parts, std::size_t part_c
   sum = 0;
   for (std::size_t y = 0; y < there; ++y) sum += tall[y][threadIdx.x];
   sums[c] = sum;
+}
+
+// Adds what a kernel has written by write_part(): parts [part_count, width], sums [width].
+inline LaunchError add_parts(const float* parts, std::size_t part_count, std::size_t width, float* sums,
+                             Stream stream) {
+  const Grid grid{dim3(static_cast<unsigned>(parts_of(width, std::size_t{kWarp}))), dim3(kWarp, kPartsTall)};
+  return launch(grid, stream, add_parts_kernel, parts, part_count, width, sums);
 }
 
 }  // namespace shoal::gpu

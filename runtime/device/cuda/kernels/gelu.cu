@@ -76,11 +76,6 @@ __global__ void __launch_bounds__(kThreads, 4) backward_kernel(GeluShape shape, 
   write_part(sums, shape.width, at.parts);
 }
 
-__global__ void __launch_bounds__(kPartsThreads)
-    add_parts_kernel(const float* parts, std::size_t part_count, std::size_t width, float* sums) {
-  add_parts(parts, part_count, width, sums);
-}
-
 template <class T>
 LaunchError forward(const GeluShape& shape, const GeluForward<T>& arrays, Stream stream) {
   if (shape.rows * shape.width == 0) return kLaunched;
@@ -101,8 +96,7 @@ LaunchError backward(const GeluShape& shape, const GeluBackward<T>& arrays, Stre
   const Grid grid = column_grid<Pack<T>::kCount>(shape.rows, shape.width);
   const LaunchError failed = launch(grid, stream, backward_kernel<T>, shape, arrays);
   if (failed != kLaunched) return failed;
-  return launch(parts_grid(shape.width), stream, add_parts_kernel, static_cast<const float*>(arrays.parts),
-                column_parts(shape.rows), shape.width, arrays.dbias_F);
+  return add_parts(arrays.parts, column_parts(shape.rows), shape.width, arrays.dbias_F, stream);
 }
 
 }  // namespace

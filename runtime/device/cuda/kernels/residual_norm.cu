@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(NormShape shape, Norm
   at.rstd_N[row] = rstd;
 }
 
-// What a thread has of a row: dy's and the normal values of its quads. mean: of kLayer, else 0.
+// Holds what a thread has of a row: dy's and the normal values of its quads.
 template <unsigned kQuads>
 struct RowOfThread {
   Quad normal[kQuads], dy[kQuads];
@@ -231,11 +231,6 @@ __global__ void parameters_kernel(NormShape shape, NormBackward<T> at) {
   write_part(biases, shape.width, at.parts + gridDim.y * shape.width);
 }
 
-__global__ void __launch_bounds__(kPartsThreads)
-    add_parts_kernel(const float* parts, std::size_t part_count, std::size_t width, float* sums) {
-  add_parts(parts, part_count, width, sums);
-}
-
 template <class... Pointers>
 bool are_aligned(Pointers... pointers) {
   return (is_aligned(pointers) && ...);
@@ -307,11 +302,10 @@ LaunchError backward(const NormShape& shape, const NormBackward<T>& arrays, Stre
   const std::size_t parts = parts_of_sums(shape);
   const float* of_bias = arrays.parts + parts * shape.width;
   if (failed == kLaunched) {
-    failed = launch(parts_grid(shape.width), stream, add_parts_kernel, static_cast<const float*>(arrays.parts), parts,
-                    shape.width, arrays.dweight_C);
+    failed = add_parts(arrays.parts, parts, shape.width, arrays.dweight_C, stream);
   }
   if (failed == kLaunched && arrays.dbias_C != nullptr) {
-    failed = launch(parts_grid(shape.width), stream, add_parts_kernel, of_bias, parts, shape.width, arrays.dbias_C);
+    failed = add_parts(of_bias, parts, shape.width, arrays.dbias_C, stream);
   }
   return failed;
 }
