@@ -80,8 +80,10 @@ Status check_node(const NodeOptions& node) {
 
 }  // namespace
 
-Result<Config> config_of(const Options& options) {
-  auto config = load_config({options.positional(0), shoal_environment(), options.values("--set")});
+Result<Config> config_of(const Options& options) { return config_of(options, options.positional(0)); }
+
+Result<Config> config_of(const Options& options, const std::optional<std::string>& file) {
+  auto config = load_config({file, shoal_environment(), options.values("--set")});
   if (!config) return config;
   if (auto status = settle_vocabulary(*config); !status) return status.failure();
   return config;

@@ -2,6 +2,9 @@
 // The results are checked: addresses parse, devices exist, numbers are in range.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "launch/commands/inspect/inspect.h"
 #include "launch/commands/operate/operate.h"
 #include "launch/commands/plan/init.h"
@@ -14,8 +17,9 @@
 
 namespace shoal {
 
-// CONFIG (or none), the environment and --set.
+// Reads CONFIG (or none), the environment and --set; or that file in the place of CONFIG.
 [[nodiscard]] Result<Config> config_of(const Options& options);
+[[nodiscard]] Result<Config> config_of(const Options& options, const std::optional<std::string>& file);
 
 [[nodiscard]] Result<TrainOptions> train_options(const Options& options);
 [[nodiscard]] Result<SpawnerOptions> spawner_options(const Options& options);

@@ -9,7 +9,6 @@
 #include "launch/commands/plan/measured.h"
 #include "launch/commands/plan/model_cut.h"
 #include "launch/say.h"
-#include "runtime/base/config_file.h"
 #include "runtime/cluster/replicas_wanted.h"
 #include "runtime/plan/resources/plan_report.h"
 
@@ -109,7 +108,7 @@ Status take_memory(const Options& options, PlanOrder& order) {
 Result<Config> asked_config(const Options& options) {
   const auto run = options.value("--run");
   if (!run || options.positional(0)) return config_of(options);
-  return load_config({*run + "/config.toml", shoal_environment(), options.values("--set")});
+  return config_of(options, *run + "/config.toml");
 }
 
 }  // namespace
