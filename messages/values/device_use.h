@@ -1,4 +1,4 @@
-// What a process tells of the device that it computes on: how it used it for a while, and how fast it can be.
+// DeviceUse: how a process used the device that it computes on for a while, and how fast that can be.
 //
 // Figures for people alone: nothing is decided by them. Stages on one device share it, so what they did is of all.
 #pragma once

@@ -1,4 +1,4 @@
-// What a process says of its device beside what it trains: the peak that its speed is measured by, its memory.
+// DeviceProbe: what a process says of its device beside what it trains: the peak of its speed, and its memory.
 //
 // The peak is of the same short benchmark by which a node states its speed at its join (runtime/device/speed_probe.h).
 #pragma once
@@ -19,8 +19,8 @@ class DeviceProbe {
  public:
   explicit DeviceProbe(std::string device) : device_(std::move(device)) {}
 
-  // Of one core of a processor, or of a GPU. 0: the device is paced, or has no units for bf16. Takes a tenth of a
-  // second.
+  // Measures one core of a processor, or a GPU, in a tenth of a second. 0: the device is paced, has no units for bf16,
+  // or could not be measured.
   [[nodiscard]] std::uint64_t multiply_adds_s(Precision precision);
 
  private:

@@ -340,7 +340,7 @@ std::string fewer_replicas(const std::vector<Worker>& workers, PlacesWanted want
   return {};
 }
 
-// Of GPUs `shoal plan` knows nothing.
+// Names settings with which stages need less; `shoal plan` knows nothing of GPUs.
 std::string settings_words(const std::vector<Worker>& workers, std::uint64_t memory) {
   const bool is_on_gpus = std::ranges::all_of(workers, [](const Worker& worker) { return worker.offer.is_gpu; });
   if (is_on_gpus) return kGpuSettings;

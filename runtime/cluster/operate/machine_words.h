@@ -1,5 +1,4 @@
-// What the machines of a run give (P-25c), in words and, with how they use it, as a list: `shoal ps`, `shoal status`,
-// events.
+// Lists what the machines of a run give (P-25c) and how they use it, in words: `shoal ps`, `shoal status`, events.
 //
 // Pure. The words are those that sizes are typed in: decimal units, bit/s.
 #pragma once

@@ -1,5 +1,5 @@
-// What queued work reads and others own, kept until the device is past it: tensors of other stages, and memory of the
-// host that figures are copied to.
+// QueuedReads keeps what queued work reads and others own until the device is past it: tensors of other stages, and
+// memory of the host that figures are copied to.
 //
 // Tensors that calls read are noted, and held behind the mark of the calls' ending. A half-done backward may keep them
 // longer: gradients of weights that are left for later are made of them.

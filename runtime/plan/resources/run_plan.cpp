@@ -235,7 +235,7 @@ std::vector<std::string> what_would_fit(const PlanOrder& order) {
   return out;
 }
 
-// Where no change alone is enough: settings that fit together, with the largest microbatch.
+// Finds settings that fit together, with the largest microbatch, for when no change alone is enough.
 std::vector<std::string> what_would_fit_together(const PlanOrder& order) {
   for (int size = order.config.batch.microbatch; size > 0; size /= 2) {
     const auto least = [size](Config& config) {

@@ -119,7 +119,7 @@ __device__ __forceinline__ Softmax softmax_of_pack(const Pack<T>& pack, std::siz
   return softmax;
 }
 
-// Where the kept packs of this thread begin; they are kThreads apart.
+// Returns where the kept packs of this thread begin; they are kThreads apart.
 template <class T>
 __device__ __forceinline__ Pack<T>* kept_packs() {
   __shared__ Pack<T> kept[kKeptSteps * kThreads];
