@@ -11,7 +11,10 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <utility>
 
+#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
 
 namespace shoal {
@@ -46,30 +49,6 @@ bool write_all(int descriptor, std::string_view text) {
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   return true;
-}
-
-// Fills the file; false: errno says why not.
-using Fill = std::function<bool(int descriptor)>;
-
-Status replace_with(const std::string& path, mode_t mode, const Fill& fill) {
-  const std::string scratch = scratch_name(path);
-  ::unlink(scratch.c_str());
-  {
-    const Descriptor file(::open(scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-    if (file.number < 0) return refused("create", scratch);
-    if (!fill(file.number) || ::fsync(file.number) != 0) {
-      const Failure failure = refused("write", path);
-      ::unlink(scratch.c_str());
-      return failure;
-    }
-  }
-  if (std::rename(scratch.c_str(), path.c_str()) != 0) {
-    const Failure failure = refused("replace", path);
-    ::unlink(scratch.c_str());
-    return failure;
-  }
-  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  return sync_folder(parent.empty() ? "." : parent.string());
 }
 
 }  // namespace
@@ -108,20 +87,70 @@ Result<InputFile> open_input(const std::string& path) {
   return InputFile{static_cast<std::uint64_t>(size), read_at};
 }
 
-Status replace_file(const std::string& path, std::string_view text, FileAccess access) {
+// A file under a name of its own, which is removed with this unless it has taken the other name.
+struct FileReplacement::Scratch {
+  std::string path;  // to be replaced
+  std::string name = scratch_name(path);
+  std::optional<Descriptor> file{};
+  std::uint64_t byte_count = 0;
+
+  explicit Scratch(std::string replaced) : path(std::move(replaced)) {}
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() {
+    if (file) ::unlink(name.c_str());
+  }
+};
+
+FileReplacement::FileReplacement(std::unique_ptr<Scratch> scratch) : scratch_(std::move(scratch)) {}
+FileReplacement::~FileReplacement() = default;
+FileReplacement::FileReplacement(FileReplacement&&) noexcept = default;
+FileReplacement& FileReplacement::operator=(FileReplacement&&) noexcept = default;
+
+Result<FileReplacement> FileReplacement::begin(const std::string& path, FileAccess access) {
+  auto scratch = std::make_unique<Scratch>(path);
+  const char* name = scratch->name.c_str();
+  ::unlink(name);
   const mode_t mode = access == FileAccess::kOwnerOnly ? 0600 : 0644;
-  return replace_with(path, mode, [text](int descriptor) { return write_all(descriptor, text); });
+  const int opened = ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  if (opened < 0) return refused("create", scratch->name);
+  scratch->file.emplace(opened);
+  return FileReplacement(std::move(scratch));
 }
 
-Status replace_large_file(const std::string& path, std::string_view text, const Written& told) {
-  return replace_with(path, 0644, [&](int descriptor) {
-    for (std::size_t at = 0; at < text.size(); at += kPieceWritten) {
-      const std::string_view piece = text.substr(at, kPieceWritten);
-      if (!write_all(descriptor, piece) || ::fdatasync(descriptor) != 0) return false;
-      told(at + piece.size());
-    }
-    return true;
-  });
+std::uint64_t FileReplacement::byte_count() const { return scratch_->byte_count; }
+
+Status FileReplacement::append(std::string_view text) {
+  CHECK(scratch_->file.has_value(), "nothing is appended after finish()");
+  if (!write_all(scratch_->file->number, text)) return refused("write", scratch_->path);
+  scratch_->byte_count += text.size();
+  return Done{};
+}
+
+Status FileReplacement::append_durably(std::string_view text, const Written& told) {
+  for (std::size_t at = 0; at < text.size(); at += kPieceWritten) {
+    if (auto appended = append(text.substr(at, kPieceWritten)); !appended) return appended;
+    if (::fdatasync(scratch_->file->number) != 0) return refused("write", scratch_->path);
+    told(scratch_->byte_count);
+  }
+  return Done{};
+}
+
+Status FileReplacement::finish() {
+  CHECK(scratch_->file.has_value(), "a file is finished once");
+  const std::string& path = scratch_->path;
+  if (::fsync(scratch_->file->number) != 0) return refused("write", path);
+  if (std::rename(scratch_->name.c_str(), path.c_str()) != 0) return refused("replace", path);
+  scratch_->file.reset();
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  return sync_folder(parent.empty() ? "." : parent.string());
+}
+
+Status replace_file(const std::string& path, std::string_view text, FileAccess access) {
+  auto file = FileReplacement::begin(path, access);
+  if (!file) return file.failure();
+  if (auto written = file->append(text); !written) return written;
+  return file->finish();
 }
 
 Status sync_folder(const std::string& path) {

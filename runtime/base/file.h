@@ -1,11 +1,12 @@
 // Whole small files: read at once, replaced atomically (temporary file, fsync, rename, fsync of the folder). Files that
-// may be larger than memory are read in pieces.
+// may be larger than memory are read and replaced in pieces.
 //
 // A reader of a path written here sees the old text or the new one, never a part of either.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,8 +37,32 @@ enum class FileAccess { kEverybodyReads, kOwnerOnly };
 // Reports how much of a large file is on the disk, again and again while it is written.
 using Written = std::function<void(std::uint64_t bytes)>;
 inline constexpr std::size_t kPieceWritten = std::size_t{16} << 20;  // from one telling to the next
-// Does what replace_file() does in pieces, each on the disk before `told` hears of it.
-[[nodiscard]] Status replace_large_file(const std::string& path, std::string_view text, const Written& told);
+
+// Replaces a file by text that comes in pieces: under another name beside it until finish(). One that goes before that
+// leaves the old file as it was, and nothing of its own.
+class FileReplacement {
+ public:
+  // Errors: kIo.
+  [[nodiscard]] static Result<FileReplacement> begin(const std::string& path,
+                                                     FileAccess access = FileAccess::kEverybodyReads);
+  ~FileReplacement();
+  FileReplacement(FileReplacement&&) noexcept;
+  FileReplacement& operator=(FileReplacement&&) noexcept;
+
+  [[nodiscard]] std::uint64_t byte_count() const;  // so far
+  // Appends. Errors: kIo; what is in the file after one is unknown.
+  [[nodiscard]] Status append(std::string_view text);
+  // Appends in pieces of kPieceWritten, each on the disk before `told` hears of the file's bytes so far. Errors: kIo.
+  [[nodiscard]] Status append_durably(std::string_view text, const Written& told);
+  // Puts it in its place, on the disk. Once, and nothing is appended after it. Errors: kIo.
+  [[nodiscard]] Status finish();
+
+ private:
+  struct Scratch;
+  explicit FileReplacement(std::unique_ptr<Scratch> scratch);
+
+  std::unique_ptr<Scratch> scratch_;
+};
 
 // Makes the names in a folder durable, after a rename. Errors: kIo.
 [[nodiscard]] Status sync_folder(const std::string& path);

@@ -66,17 +66,41 @@ TEST(File, IsReadInPiecesAlsoWhatIsAddedMeanwhile) {
   EXPECT_EQ(open_input("/nowhere/at/all").failure().error, Error::kIo);
 }
 
-TEST(File, ALargeOneTellsOfEveryPieceThatIsOnTheDisk) {
-  const std::string path = testing::TempDir() + "shoal_large_file_test";
-  std::string text(2 * kPieceWritten + 5, 'a');
-  text.back() = 'z';
+TEST(File, IsReplacedByPiecesOnceAllAreThere) {
+  const std::string path = testing::TempDir() + "shoal_replaced_in_pieces";
+  ASSERT_TRUE(replace_file(path, "old").ok());
+  auto file = FileReplacement::begin(path);
+  ASSERT_TRUE(file.ok()) << file.failure().message;
+  ASSERT_TRUE(file->append("ab").ok());
+  auto moved = std::move(*file);
   std::vector<std::uint64_t> told;
-  ASSERT_TRUE(replace_large_file(path, text, [&told](std::uint64_t bytes) { told.push_back(bytes); }).ok());
-  EXPECT_EQ(told, (std::vector<std::uint64_t>{kPieceWritten, 2 * kPieceWritten, text.size()}));
-  EXPECT_TRUE(read_file(path).value() == text);
-  ASSERT_TRUE(replace_large_file(path, "short", [](std::uint64_t) {}).ok());
-  EXPECT_EQ(read_file(path).value(), "short");
+  const Written tell = [&told](std::uint64_t bytes) { told.push_back(bytes); };
+  std::string piece(kPieceWritten + 5, 'c');
+  piece.back() = 'z';
+  ASSERT_TRUE(moved.append_durably(piece, tell).ok());
+  EXPECT_EQ(told, (std::vector<std::uint64_t>{kPieceWritten + 2, kPieceWritten + 7})) << "bytes of the file";
+  EXPECT_EQ(moved.byte_count(), piece.size() + 2);
+  EXPECT_EQ(read_file(path).value(), "old") << "it is not whole";
+  ASSERT_TRUE(moved.finish().ok());
+  EXPECT_TRUE(read_file(path).value() == "ab" + piece);
   std::filesystem::remove(path);
+}
+
+TEST(File, ThatWasNotFinishedLeavesTheOldOneAndNothingElse) {
+  const std::filesystem::path folder = testing::TempDir() + "shoal_unfinished_file";
+  std::filesystem::create_directories(folder);
+  const std::string path = (folder / "file").string();
+  ASSERT_TRUE(replace_file(path, "old").ok());
+  const auto entries = [&folder] { return std::distance(std::filesystem::directory_iterator(folder), {}); };
+  {
+    auto file = FileReplacement::begin(path);
+    ASSERT_TRUE(file.ok() && file->append("new").ok());
+    EXPECT_EQ(entries(), 2) << "the control: it is there under another name";
+  }
+  EXPECT_EQ(entries(), 1);
+  EXPECT_EQ(read_file(path).value(), "old");
+  EXPECT_EQ(FileReplacement::begin("/nowhere/at/all").failure().error, Error::kIo);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(File, AnErrorNamesThePathAndTheReason) {
