@@ -71,6 +71,7 @@ struct Letter {
     missingParts @54 :S.MissingParts;
     revocations @55 :C.Revocations;
     peerRefused @56 :V.PeerRefused;
+    fetchShard @57 :T.FetchShard;
   }
   span @50 :UInt64;
 }

@@ -14,6 +14,17 @@ struct SaveShard {
   stages @6 :UInt32;
   replica @7 :UInt64;
   image @8 :Tensor;
+  offset @9 :UInt64;
+  bytesTotal @10 :UInt64;
+}
+
+struct FetchShard {
+  branch @0 :UInt32;
+  step @1 :UInt64;
+  stage @2 :UInt32;
+  replica @3 :UInt64;
+  offset @4 :UInt64;
+  held @5 :UInt64;
 }
 
 struct CheckpointSaved {
@@ -43,6 +54,8 @@ struct FetchState {
   names @2 :List(Text);
   donor @3 :UInt64;
   branch @4 :UInt32;
+  offset @5 :UInt64;
+  held @6 :UInt64;
 }
 
 struct StateImage {
@@ -52,6 +65,8 @@ struct StateImage {
   donor @3 :UInt64;
   optimizerStep @4 :UInt64;
   tokensTotal @5 :UInt64;
+  offset @6 :UInt64;
+  bytesTotal @7 :UInt64;
 }
 
 struct StepSum {

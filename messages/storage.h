@@ -1,6 +1,8 @@
-// State on its way to and from disk. A shard travels as one safetensors image (uint8 [n]).
+// State on its way to and from disk: safetensors images (uint8 [n]). A large one travels in pieces (P-26b): whoever
+// gives it sends the first one, and the others as they are asked for.
 //
 //   stage ──SaveShard──▶ storage ──CheckpointSaved | CheckpointFailed──▶ supervisor      (all shards in, manifest last)
+//   storage ──FetchShard──▶ stage ──SaveShard──▶ storage: a further piece
 //   supervisor ──SaveState──▶ stage: save again what was lost on its way
 //   joining stage ──FetchState──▶ storage, or a replica of its stage ──StateImage | StateUnavailable──▶ joining stage
 //   donor ──StepSum, of each step since its image──▶ joining stage; of a round ──▶ FetchState's sender, which missed it
@@ -27,8 +29,22 @@ struct SaveShard {
   StageId stage;
   std::uint32_t stages = 0;
   Incarnation replica;
-  TensorBlob image;
+  TensorBlob image;               // from `offset` on
+  std::uint64_t offset = 0;       // in the shard's image
+  std::uint64_t bytes_total = 0;  // of that image; 0: this is all of it
   friend bool operator==(const SaveShard&, const SaveShard&) = default;
+};
+
+// Give the piece of the shard that begins at `offset`. What is before `held` is not asked for again; all of it: the
+// shard has come.
+struct FetchShard {
+  Branch branch;
+  std::uint64_t step = 0;
+  StageId stage;
+  Incarnation replica;  // the replica that gives it
+  std::uint64_t offset = 0;
+  std::uint64_t held = 0;
+  friend bool operator==(const FetchShard&, const FetchShard&) = default;
 };
 
 struct CheckpointSaved {
@@ -62,6 +78,9 @@ struct FetchState {
   std::vector<std::string> names;  // weights; their optimizer.* tensors come along
   Incarnation donor{};             // a replica of the same stage; 0: storage
   Branch branch{};
+  // A further piece of the image of `step`, as in FetchShard. 0: the first one, of `step` or a later one.
+  std::uint64_t offset = 0;
+  std::uint64_t held = 0;
   friend bool operator==(const FetchState&, const FetchState&) = default;
 };
 
@@ -72,6 +91,8 @@ struct StateImage {
   Incarnation donor{};  // 0: storage
   std::uint64_t optimizer_step = 0;
   std::uint64_t tokens_total = 0;
+  std::uint64_t offset = 0;       // as in SaveShard
+  std::uint64_t bytes_total = 0;  // as in SaveShard
   friend bool operator==(const StateImage&, const StateImage&) = default;
 };
 

@@ -56,6 +56,7 @@
   ROW(PeerUnreachable,  kNode | kStorage, kLink,    kProcess,  kAgain, control,    kSupervisor) \
   ROW(PeerRefused,      kNode | kStorage, kLink,    kProcess,  kAgain, control,    kSupervisor) \
   ROW(SaveShard,        kNode,            kTensors, kReplica,  kAgain, checkpoint,     kStorage) \
+  ROW(FetchShard,       kStorage,         kLink,    kNobody,   kAgain, control,    kStage) \
   ROW(CheckpointSaved,  kStorage,         kLink,    kNobody,   kOnce,  control,    kSupervisor) \
   ROW(CheckpointFailed, kStorage,         kLink,    kNobody,   kOnce,  control,    kSupervisor) \
   ROW(SaveState,        kSpawner,         kLink,    kNobody,   kOnce,  control,    kStage) \

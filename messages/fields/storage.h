@@ -17,6 +17,17 @@ SHOAL_FIELDS(SaveShard) {
   FIELD(stages, Stages);
   FIELD(replica, Replica);
   PART(image, Image);
+  FIELD(offset, Offset);
+  FIELD(bytes_total, BytesTotal);
+}
+
+SHOAL_FIELDS(FetchShard) {
+  FIELD(branch, Branch);
+  FIELD(step, Step);
+  FIELD(stage, Stage);
+  FIELD(replica, Replica);
+  FIELD(offset, Offset);
+  FIELD(held, Held);
 }
 
 SHOAL_FIELDS(CheckpointSaved) {
@@ -46,6 +57,8 @@ SHOAL_FIELDS(FetchState) {
   SCALARS(names, Names);
   FIELD(donor, Donor);
   FIELD(branch, Branch);
+  FIELD(offset, Offset);
+  FIELD(held, Held);
 }
 
 SHOAL_FIELDS(StateImage) {
@@ -55,6 +68,8 @@ SHOAL_FIELDS(StateImage) {
   FIELD(donor, Donor);
   FIELD(optimizer_step, OptimizerStep);
   FIELD(tokens_total, TokensTotal);
+  FIELD(offset, Offset);
+  FIELD(bytes_total, BytesTotal);
 }
 
 SHOAL_FIELDS(StepSum) {

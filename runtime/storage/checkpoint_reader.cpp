@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <compare>
-#include <fstream>
 #include <functional>
 #include <iterator>
 #include <set>
@@ -13,8 +12,6 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
-#include "runtime/base/sha256.h"
-#include "runtime/storage/safetensors.h"
 #include "runtime/storage/state_names.h"
 
 namespace shoal {
@@ -32,48 +29,46 @@ std::optional<std::uint64_t> step_of(const std::string& folder_name) {
   return error == std::errc() && at == end ? std::optional(step) : std::nullopt;
 }
 
-Result<std::shared_ptr<AlignedBuffer>> read_verified(const std::filesystem::path& path,
-                                                     const CheckpointFile& expected) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  if (error) {
-    const bool is_missing = error == std::errc::no_such_file_or_directory;
-    return fail(is_missing ? Error::kInvalidData : Error::kIo,
-                compose(path.string(), is_missing ? " is missing: " : " cannot be read: ", error.message()));
-  }
-  if (size != expected.bytes) {
-    return fail(Error::kInvalidData,
-                compose(path.string(), " has ", size, " bytes, its manifest says ", expected.bytes));
-  }
-  auto buffer = std::make_shared<AlignedBuffer>(size);
-  std::ifstream file(path, std::ios::binary);
-  file.read(reinterpret_cast<char*>(buffer->data()), static_cast<std::streamsize>(size));
-  if (!file) return fail(Error::kIo, compose("cannot read ", path.string(), " to its end"));
-  if (sha256_hex(std::span<const std::byte>(buffer->data(), buffer->size())) != expected.sha256) {
-    return fail(Error::kInvalidData, compose(path.string(), " was changed: its SHA-256 is not the manifest's"));
-  }
-  return buffer;
-}
-
-// Every tensor of every shard, ascending by name. No name is there twice.
-Result<std::vector<StoredTensor>> all_tensors(const std::map<std::string, std::shared_ptr<AlignedBuffer>>& images,
-                                              const std::filesystem::path& folder) {
-  std::vector<StoredTensor> all;
-  for (const auto& [name, image] : images) {
-    auto tensors = parse_safetensors({image->data(), image->size()}, (folder / name).string());
+// Every tensor of every file, ascending by name. No name is there twice.
+Result<std::vector<FiledTensor>> all_tensors(const CheckpointManifest& manifest, const std::filesystem::path& folder) {
+  std::vector<FiledTensor> all;
+  for (const auto& [name, expected] : manifest.files) {
+    const auto file = VerifiedFile::open(folder / name, expected);
+    if (!file) return file.failure();
+    auto tensors = tensors_in(*file);
     if (!tensors) return tensors.failure();
-    all.insert(all.end(), tensors->begin(), tensors->end());
+    std::move(tensors->begin(), tensors->end(), std::back_inserter(all));
   }
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  const auto twice =
-      std::adjacent_find(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name == b.name; });
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.place.name < b.place.name; });
+  const auto twice = std::adjacent_find(all.begin(), all.end(),
+                                        [](const auto& a, const auto& b) { return a.place.name == b.place.name; });
   if (twice != all.end()) {
-    return fail(Error::kInvalidData, compose(folder.string(), " holds the tensor ", twice->name, " twice"));
+    return fail(Error::kInvalidData, compose(folder.string(), " holds the tensor ", twice->place.name, " twice"));
   }
   return all;
 }
 
-bool is_weight(const StoredTensor& tensor) { return is_weight_name(tensor.name); }
+// The tensor of that name, or nullptr. `tensors` is ascending by name.
+const FiledTensor* find(const std::vector<FiledTensor>& tensors, const std::string& name) {
+  const auto found =
+      std::lower_bound(tensors.begin(), tensors.end(), name,
+                       [](const FiledTensor& tensor, const std::string& key) { return tensor.place.name < key; });
+  return found != tensors.end() && found->place.name == name ? &*found : nullptr;
+}
+
+bool is_weight(const FiledTensor& tensor) { return is_weight_name(tensor.place.name); }
+
+// Takes the bytes of the agreed weight for a weight's own.
+Status take_bytes(FiledTensor& weight, const FiledTensor& agreed) {
+  if (agreed.place.end - agreed.place.begin != weight.place.end - weight.place.begin) {
+    return fail(Error::kInvalidData,
+                compose(agreed.file->path(), ": ", agreed.place.name, " is not of the size of ", weight.place.name));
+  }
+  weight.file = agreed.file;
+  weight.place.begin = agreed.place.begin;
+  weight.place.end = agreed.place.end;
+  return Done{};
+}
 
 // Orders checkpoints: a later branch is newer whatever its step; one without a readable manifest comes last.
 struct Age {
@@ -163,15 +158,10 @@ Result<Checkpoint> Checkpoint::open(const std::filesystem::path& folder, const s
   if (step && *step != manifest->step) {
     return fail(Error::kInvalidData, compose(folder.string(), " holds the checkpoint of step ", manifest->step));
   }
+  auto tensors = all_tensors(*manifest, folder);
+  if (!tensors) return tensors.failure();
   Checkpoint checkpoint;
   checkpoint.manifest_ = std::move(manifest.value());
-  for (const auto& [name, file] : checkpoint.manifest_.files) {
-    auto image = read_verified(folder / name, file);
-    if (!image) return image.failure();
-    checkpoint.images_[name] = std::move(image.value());
-  }
-  auto tensors = all_tensors(checkpoint.images_, folder);
-  if (!tensors) return tensors.failure();
   checkpoint.tensors_ = std::move(tensors.value());
   return checkpoint;
 }
@@ -179,36 +169,44 @@ Result<Checkpoint> Checkpoint::open(const std::filesystem::path& folder, const s
 std::vector<std::string> Checkpoint::weight_names() const {
   std::vector<std::string> names;
   for (const auto& tensor : tensors_) {
-    if (is_weight(tensor)) names.push_back(tensor.name);
+    if (is_weight(tensor)) names.push_back(tensor.place.name);
   }
   return names;
 }
 
-Result<TensorBlob> Checkpoint::image_of(const std::vector<std::string>& names) const {
-  std::vector<StoredTensor> wanted;
+Result<std::shared_ptr<ImageSource>> Checkpoint::source_of(const std::vector<std::string>& names) const {
+  std::vector<FiledTensor> wanted;
   for (const auto& name : std::set<std::string>(names.begin(), names.end())) {
-    const auto* weight = find_tensor(tensors_, name);
+    const auto* weight = find(tensors_, name);
     if (weight == nullptr || !is_weight(*weight)) {
       return fail(Error::kInvalidData, compose("the checkpoint of step ", manifest_.step, " has no weights ", name,
                                                "; it belongs to another model"));
     }
     wanted.push_back(*weight);
     for (const std::string_view prefix : kStatePrefixes) {
-      if (const auto* state = find_tensor(tensors_, with_prefix(prefix, name))) wanted.push_back(*state);
+      if (const auto* state = find(tensors_, with_prefix(prefix, name))) wanted.push_back(*state);
     }
   }
-  return build_safetensors(std::move(wanted));
+  return std::shared_ptr<ImageSource>(std::make_shared<StoredImage>(std::move(wanted)));
 }
 
-TensorBlob Checkpoint::weights_image() const {
-  std::vector<StoredTensor> weights;
+Result<TensorBlob> Checkpoint::image_of(const std::vector<std::string>& names) const {
+  const auto source = source_of(names);
+  if (!source) return source.failure();
+  return (*source)->read(0, (*source)->byte_count());
+}
+
+Result<TensorBlob> Checkpoint::weights_image() const {
+  std::vector<FiledTensor> weights;
   for (const auto& tensor : tensors_) {
     if (!is_weight(tensor)) continue;
     weights.push_back(tensor);
-    const auto* agreed = find_tensor(tensors_, with_prefix(kAgreedPrefix, tensor.name));
-    if (agreed != nullptr) weights.back().bytes = agreed->bytes;
+    const auto* agreed = find(tensors_, with_prefix(kAgreedPrefix, tensor.place.name));
+    if (agreed == nullptr) continue;
+    if (auto taken = take_bytes(weights.back(), *agreed); !taken) return taken.failure();
   }
-  return build_safetensors(std::move(weights));
+  StoredImage image(std::move(weights));
+  return image.read(0, image.byte_count());
 }
 
 namespace {

@@ -1,12 +1,12 @@
 // Finds, verifies and reads checkpoints. A checkpoint is used whole or not at all: every file's size and SHA-256 is
-// compared with the manifest before a tensor is believed.
+// compared with the manifest before a tensor is believed. No file is in memory whole: they stay open, and what is read
+// of them later is verified once more (image/verified_file.h).
 //
 // Tensors have global names, so a checkpoint of any number of stages loads into any other.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +15,8 @@
 #include "messages/tensor_blob.h"
 #include "runtime/base/error.h"
 #include "runtime/storage/checkpoint_manifest.h"
-#include "runtime/storage/safetensors.h"
+#include "runtime/storage/image/image_source.h"
+#include "runtime/storage/image/stored_image.h"
 
 namespace shoal {
 
@@ -32,6 +33,7 @@ enum class Damaged { kIncluded, kLeftOut };
                                                           const std::string& run = {},
                                                           Damaged damaged = Damaged::kIncluded);
 
+// Copies read the same open files, also when these were pruned since.
 class Checkpoint {
  public:
   // Reads and verifies. Errors: kInvalidData saying which file is truncated, changed, missing or of another run
@@ -39,17 +41,20 @@ class Checkpoint {
   [[nodiscard]] static Result<Checkpoint> open(const std::filesystem::path& folder, const std::string& run = {});
 
   [[nodiscard]] const CheckpointManifest& manifest() const { return manifest_; }
-  // A safetensors image, uint8 [n], of these weights and of their optimizer.* tensors where there are any. Errors:
-  // kInvalidData naming a tensor the checkpoint lacks.
+  // A safetensors image of these weights and of their optimizer.* tensors where there are any, to be read in pieces;
+  // it may outlive this. Errors: kInvalidData naming a tensor the checkpoint lacks.
+  [[nodiscard]] Result<std::shared_ptr<ImageSource>> source_of(const std::vector<std::string>& names) const;
+  // The same image in memory, uint8 [n]. Errors: also those of reading it, kInvalidData (a file was changed since it
+  // was opened) and kIo.
   [[nodiscard]] Result<TensorBlob> image_of(const std::vector<std::string>& names) const;
-  // Image of every weight, without optimiser state.
-  [[nodiscard]] TensorBlob weights_image() const;
+  // Image of every weight, without optimiser state. Errors: those of reading it; kInvalidData where an agreed weight is
+  // not of its weight's size.
+  [[nodiscard]] Result<TensorBlob> weights_image() const;
   [[nodiscard]] std::vector<std::string> weight_names() const;
 
  private:
   CheckpointManifest manifest_;
-  std::map<std::string, std::shared_ptr<AlignedBuffer>> images_;  // by file name
-  std::vector<StoredTensor> tensors_;                             // ascending by name; they point into images_
+  std::vector<FiledTensor> tensors_;  // ascending by name
 };
 
 // The newest good checkpoint of the run (`run` empty: of any), or the named one. Those that were passed over are in

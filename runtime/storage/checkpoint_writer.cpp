@@ -1,6 +1,7 @@
 // The disk side of saving a checkpoint (see the header for the order of writes).
 #include "runtime/storage/checkpoint_writer.h"
 
+#include <algorithm>
 #include <system_error>
 #include <vector>
 
@@ -8,10 +9,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
-#include "runtime/base/sha256.h"
 #include "runtime/storage/checkpoint_reader.h"
-#include "runtime/storage/safetensors.h"
-#include "runtime/storage/state_names.h"
 
 namespace shoal {
 namespace {
@@ -33,6 +31,13 @@ std::span<const std::byte> bytes_of(const TensorBlob& image) {
   return {image.bytes->data(), image.byte_count()};
 }
 
+std::string file_name_of(StageId stage) { return compose("stage_", stage, ".safetensors"); }
+
+// Bytes of the whole image.
+std::uint64_t bytes_total_of(const SaveShard& shard) {
+  return shard.bytes_total > 0 ? shard.bytes_total : shard.image.byte_count();
+}
+
 }  // namespace
 
 CheckpointWriter::CheckpointWriter(CheckpointWriterSettings settings) : settings_(std::move(settings)) {
@@ -46,22 +51,43 @@ fs::path CheckpointWriter::partial_folder(Key key) const {
 
 Result<std::optional<CheckpointManifest>> CheckpointWriter::add(const SaveShard& shard, const Written& told) {
   if (!leftovers_cleared_) clear_leftovers();
+  if (auto fits = check_piece(shard); !fits) return fits.failure();
   const Key key(shard.branch.value, shard.step);
   auto partial = begin(shard);
   if (!partial) return partial.failure();
-  Status outcome = write_shard(shard, *partial.value(), told);
-  const bool is_whole = outcome.ok() && partial.value()->tensor_sha256.size() == shard.stages;
-  if (is_whole) outcome = complete(key, *partial.value());
-  if (!outcome) {
-    if (is_whole || outcome.failure().error == Error::kIo) give_up(key);
-    return outcome.failure();
+  const auto written = write_piece(shard, *partial.value(), told);
+  if (!written) {
+    if (written.failure().error == Error::kIo) give_up(key);
+    return written.failure();
   }
+  const bool is_whole = *written && partial.value()->tensor_sha256.size() == shard.stages;
   if (!is_whole) return std::optional<CheckpointManifest>();
+  if (auto completed = complete(key, *partial.value()); !completed) {
+    give_up(key);
+    return completed.failure();
+  }
   std::optional<CheckpointManifest> manifest = std::move(partial.value()->manifest);
   partials_.erase(key);
   give_up_older_than(key);
   prune();
   return manifest;
+}
+
+// A further piece is of a shard that was begun: it neither makes a checkpoint nor puts another one out.
+Status CheckpointWriter::check_piece(const SaveShard& shard) const {
+  const std::uint64_t total = bytes_total_of(shard);
+  const auto partial = partials_.find({shard.branch.value, shard.step});
+  const Begun* begun = nullptr;
+  if (shard.offset > 0 && partial != partials_.end()) {
+    const auto found = partial->second.begun.find(shard.stage.value);
+    if (found != partial->second.begun.end()) begun = &found->second;
+  }
+  const std::uint64_t taken = begun != nullptr ? begun->digests.taken() : 0;
+  const bool continues = shard.offset == taken && (begun == nullptr || begun->digests.byte_count() == total);
+  if (continues && shard.image.byte_count() <= total - std::min(total, shard.offset)) return Done{};
+  return fail(Error::kInvalidData, compose("a piece of the shard of stage ", shard.stage, " of step ", shard.step, ", ",
+                                           shard.image.byte_count(), " bytes from ", shard.offset, " on, of ", total,
+                                           ", does not go on where the shard ends so far, which is at ", taken));
 }
 
 Result<CheckpointWriter::Partial*> CheckpointWriter::begin(const SaveShard& shard) {
@@ -91,10 +117,39 @@ Result<CheckpointWriter::Partial*> CheckpointWriter::begin(const SaveShard& shar
   return &partial;
 }
 
-Status CheckpointWriter::write_shard(const SaveShard& shard, Partial& partial, const Written& told) {
-  const auto image = bytes_of(shard.image);
-  const auto tensors = parse_safetensors(image, compose("the shard of stage ", shard.stage));
-  if (!tensors) return tensors.failure();
+Result<bool> CheckpointWriter::write_piece(const SaveShard& shard, Partial& partial, const Written& told) {
+  const std::uint32_t stage = shard.stage.value;
+  const auto piece = bytes_of(shard.image);
+  if (shard.offset == 0) {
+    const std::string where = compose("the shard of stage ", shard.stage);
+    partial.begun.erase(stage);
+    partial.begun.emplace(stage, Begun{ImageDigests(bytes_total_of(shard), where)});
+  }
+  Begun& begun = partial.begun.at(stage);
+  if (auto taken = begun.digests.add(piece); !taken) {
+    partial.begun.erase(stage);
+    return taken.failure();
+  }
+  if (!begun.file) {
+    auto file = begin_file(shard);
+    if (!file) return file.failure();
+    begun.file = std::move(file.value());
+  }
+  const std::string path = (partial_folder({shard.branch.value, shard.step}) / file_name_of(shard.stage)).string();
+  if (auto fits = check_space(path, piece.size()); !fits) return fits.failure();
+  const std::string_view bytes(reinterpret_cast<const char*>(piece.data()), piece.size());
+  if (auto written = begun.file->append_durably(bytes, told); !written) return written.failure();
+  if (!begun.digests.is_whole()) return false;
+  if (auto finished = begun.file->finish(); !finished) return finished.failure();
+  auto digests = begun.digests.finish();
+  partial.manifest.files[file_name_of(shard.stage)] = {std::move(digests.image), bytes_total_of(shard)};
+  partial.tensor_sha256[stage] = std::move(digests.weights);
+  partial.begun.erase(stage);
+  return true;
+}
+
+// Refuses a shard for which there is no space as a whole.
+Result<FileReplacement> CheckpointWriter::begin_file(const SaveShard& shard) const {
   std::error_code error;
   const auto folder = partial_folder({shard.branch.value, shard.step});
   // A person who made room by removing all checkpoints left the folder around them.
@@ -104,27 +159,22 @@ Status CheckpointWriter::write_shard(const SaveShard& shard, Partial& partial, c
   }
   fs::create_directories(folder, error);
   if (error) return fail(Error::kIo, compose("cannot make ", folder.string(), ": ", error.message()));
-  const std::string name = compose("stage_", shard.stage, ".safetensors");
-  const std::string_view bytes(reinterpret_cast<const char*>(image.data()), image.size());
-  const fs::space_info space = fs::space(folder, error);
-  if (!error && space.available < bytes.size() + kLeftForTheJournal) {
-    return fail(Error::kIo, compose("cannot write ", (folder / name).string(), ": no space for its ", bytes.size(),
-                                    " bytes: ", space.available, " are left, and the journal needs ",
-                                    kLeftForTheJournal, " of them"));
-  }
-  if (auto written = replace_large_file((folder / name).string(), bytes, told); !written) return written.failure();
-  partial.manifest.files[name] = {sha256_hex(image), image.size()};
-  auto& hashes = partial.tensor_sha256[shard.stage.value];
-  hashes.clear();
-  for (const auto& tensor : tensors.value()) {
-    if (!is_weight_name(tensor.name)) continue;
-    const auto* agreed = find_tensor(tensors.value(), with_prefix(kAgreedPrefix, tensor.name));
-    hashes[tensor.name] = sha256_hex(agreed != nullptr ? agreed->bytes : tensor.bytes);
-  }
-  return Done{};
+  const std::string path = (folder / file_name_of(shard.stage)).string();
+  if (auto fits = check_space(path, bytes_total_of(shard)); !fits) return fits.failure();
+  return FileReplacement::begin(path);
+}
+
+// What others write, and shards beside this one, take space from it while it comes.
+Status CheckpointWriter::check_space(const std::string& path, std::uint64_t wanted) {
+  std::error_code error;
+  const fs::space_info space = fs::space(fs::path(path).parent_path(), error);
+  if (error || space.available >= wanted + kLeftForTheJournal) return Done{};
+  return fail(Error::kIo, compose("cannot write ", path, ": no space for its ", wanted, " bytes: ", space.available,
+                                  " are left, and the journal needs ", kLeftForTheJournal, " of them"));
 }
 
 Status CheckpointWriter::complete(Key key, Partial& partial) {
+  partial.begun.clear();  // a shard that is there, on its way once more
   std::map<std::string, std::string> all;
   for (const auto& [stage, hashes] : partial.tensor_sha256) {
     for (const auto& [name, hash] : hashes) {

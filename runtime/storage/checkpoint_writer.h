@@ -1,4 +1,5 @@
-// Writes checkpoints off the training path: shards as they arrive, the manifest last, the folder renamed into place.
+// Writes checkpoints off the training path: shards as they arrive, the manifest last, the folder renamed into place. A
+// shard may come in pieces: each is written at once, under another name until the last one, and none is kept in memory.
 //
 //   checkpoints/.step_N.branch_B.partial/stage_K.safetensors (fsync) ... manifest.json (fsync) ─rename─▶ step_N (fsync)
 //   a step_N of an older branch steps aside first (.step_N.replaced), and is back if that rename fails
@@ -19,6 +20,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/storage/checkpoint_manifest.h"
+#include "runtime/storage/image/image_digests.h"
 
 namespace shoal {
 
@@ -35,25 +37,37 @@ class CheckpointWriter {
   // Makes the folder. One that goes later, with a run's directory that is moved, is not made again.
   explicit CheckpointWriter(CheckpointWriterSettings settings);
 
-  // Writes one stage's shard. With the last missing one the checkpoint is completed and its manifest returned; older
-  // unfinished checkpoints are given up. A shard that is there already is written again. Errors: kIo (the disk; the
-  // checkpoint is given up), kInvalidData (not a safetensors image, or it does not agree with the other shards). `told`
-  // hears of the image's bytes as they reach the disk.
+  // Writes one stage's shard, or a piece of it. A piece at offset 0 begins that shard anew; a further one continues it
+  // where it ends so far. With the end of the last missing shard the checkpoint is completed and its manifest returned;
+  // older unfinished checkpoints are given up. A shard that is there already is written again, and the one before
+  // counts until the other is whole. Errors: kIo (the disk; the checkpoint is given up), kInvalidData (not a
+  // safetensors image: what came of it is given up; a piece that continues nothing; a shard that does not agree with
+  // the others). `told` hears how many bytes of the shard's image are on the disk.
   [[nodiscard]] Result<std::optional<CheckpointManifest>> add(
       const SaveShard& shard, const Written& told = [](std::uint64_t) {});
   [[nodiscard]] const CheckpointWriterSettings& settings() const { return settings_; }
 
  private:
   using Key = std::pair<std::uint32_t, std::uint64_t>;  // (branch, step)
+  // A shard of which pieces came.
+  struct Begun {
+    ImageDigests digests;
+    std::optional<FileReplacement> file{};  // from the first piece that was found good
+  };
   struct Partial {
     CheckpointManifest manifest;
     std::uint32_t stages = 0;
+    std::map<std::uint32_t, Begun> begun;                                       // per stage
     std::map<std::uint32_t, std::map<std::string, std::string>> tensor_sha256;  // per stage, of the weights
   };
 
   [[nodiscard]] std::filesystem::path partial_folder(Key key) const;
+  [[nodiscard]] Status check_piece(const SaveShard& shard) const;
   [[nodiscard]] Result<Partial*> begin(const SaveShard& shard);
-  [[nodiscard]] Status write_shard(const SaveShard& shard, Partial& partial, const Written& told);
+  // True: it was the shard's last piece.
+  [[nodiscard]] Result<bool> write_piece(const SaveShard& shard, Partial& partial, const Written& told);
+  [[nodiscard]] Result<FileReplacement> begin_file(const SaveShard& shard) const;
+  [[nodiscard]] static Status check_space(const std::string& path, std::uint64_t wanted);
   [[nodiscard]] Status complete(Key key, Partial& partial);
   [[nodiscard]] Status take_name(const std::filesystem::path& folder, std::uint64_t step) const;
   void give_up(Key key);

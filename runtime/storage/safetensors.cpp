@@ -64,12 +64,12 @@ Failure unsupported(const ForeignTensor& tensor) {
 }
 
 struct Placed {
-  ForeignTensor tensor;
-  std::uint64_t begin = 0;
+  ForeignTensor tensor;     // without its bytes
+  std::uint64_t begin = 0;  // behind the header
   std::uint64_t end = 0;
 };
 
-Result<Placed> parse_entry(const std::string& name, const nlohmann::json& json, std::span<const std::byte> data) {
+Result<Placed> parse_entry(const std::string& name, const nlohmann::json& json, std::uint64_t data_size) {
   Placed placed;
   placed.tensor.name = name;
   placed.tensor.dtype = json.at("dtype").get<std::string>();
@@ -80,7 +80,7 @@ Result<Placed> parse_entry(const std::string& name, const nlohmann::json& json, 
   }
   placed.tensor.shape = json.at("shape").get<std::vector<std::int64_t>>();
   const auto offsets = json.at("data_offsets").get<std::vector<std::uint64_t>>();
-  if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data.size()) {
+  if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data_size) {
     return fail(Error::kInvalidData, compose("tensor ", name, " lies outside of the data"));
   }
   placed.begin = offsets[0];
@@ -88,11 +88,10 @@ Result<Placed> parse_entry(const std::string& name, const nlohmann::json& json, 
   if (byte_count(*size, placed.tensor.shape) != placed.end - placed.begin) {
     return fail(Error::kInvalidData, compose("tensor ", name, "'s shape does not agree with its size"));
   }
-  placed.tensor.bytes = data.subspan(placed.begin, placed.end - placed.begin);
   return placed;
 }
 
-Status check_tiling(std::vector<Placed>& placed, std::size_t data_size) {
+Status check_tiling(std::vector<Placed>& placed, std::uint64_t data_size) {
   std::sort(placed.begin(), placed.end(),
             [](const Placed& a, const Placed& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
   std::uint64_t at = 0;
@@ -104,42 +103,79 @@ Status check_tiling(std::vector<Placed>& placed, std::size_t data_size) {
   return Done{};
 }
 
-Result<std::vector<ForeignTensor>> parse(std::span<const std::byte> image) {
-  if (image.size() < kLengthBytes) return fail(Error::kInvalidData, "too short for a header");
-  std::uint64_t header_bytes = 0;
-  std::memcpy(&header_bytes, image.data(), kLengthBytes);
-  if (header_bytes > kHeaderBytesMax || header_bytes > image.size() - kLengthBytes) {
-    return fail(Error::kInvalidData, compose("a header of ", header_bytes, " bytes in ", image.size()));
+struct Header {
+  std::uint64_t bytes = 0;      // its length and its text
+  std::vector<Placed> tensors;  // ascending by name
+};
+
+// Of an image of `byte_count` bytes that begins with `first`; nothing where that does not hold it all.
+Result<std::optional<Header>> parse_header(std::span<const std::byte> first, std::uint64_t byte_count) {
+  if (byte_count < kLengthBytes) return fail(Error::kInvalidData, "too short for a header");
+  if (first.size() < kLengthBytes) return std::optional<Header>();
+  std::uint64_t text_bytes = 0;
+  std::memcpy(&text_bytes, first.data(), kLengthBytes);
+  if (text_bytes > kHeaderBytesMax || text_bytes > byte_count - kLengthBytes) {
+    return fail(Error::kInvalidData, compose("a header of ", text_bytes, " bytes in ", byte_count));
   }
-  const auto* text = reinterpret_cast<const char*>(image.data() + kLengthBytes);
-  const auto data = image.subspan(kLengthBytes + header_bytes);
-  const auto json = nlohmann::json::parse(text, text + header_bytes);
+  Header header{kLengthBytes + text_bytes, {}};
+  if (first.size() < header.bytes) return std::optional<Header>();
+  const auto* text = reinterpret_cast<const char*>(first.data() + kLengthBytes);
+  const std::uint64_t data_size = byte_count - header.bytes;
+  const auto json = nlohmann::json::parse(text, text + text_bytes);
   if (!json.is_object()) return fail(Error::kInvalidData, "the header is no object");
-  std::vector<Placed> placed;
   for (const auto& [name, entry] : json.items()) {
     if (name == kMetadata) continue;
-    auto one = parse_entry(name, entry, data);
+    auto one = parse_entry(name, entry, data_size);
     if (!one) return one.failure();
-    placed.push_back(std::move(one.value()));
+    header.tensors.push_back(std::move(one.value()));
   }
-  if (auto tiled = check_tiling(placed, data.size()); !tiled) return tiled.failure();
-  std::vector<ForeignTensor> tensors;
-  for (auto& one : placed) tensors.push_back(std::move(one.tensor));
-  std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  return tensors;
+  if (auto tiled = check_tiling(header.tensors, data_size); !tiled) return tiled.failure();
+  std::sort(header.tensors.begin(), header.tensors.end(),
+            [](const Placed& a, const Placed& b) { return a.tensor.name < b.tensor.name; });
+  return std::optional(std::move(header));
+}
+
+// Puts `where` before what is wrong.
+Result<std::optional<Header>> parse_named_header(std::span<const std::byte> first, std::uint64_t byte_count,
+                                                 const std::string& where) {
+  try {
+    auto header = parse_header(first, byte_count);
+    if (!header) return fail(header.failure().error, where + ": " + header.failure().message);
+    return header;
+  } catch (const nlohmann::json::exception& error) {
+    return fail(Error::kInvalidData, compose(where, ": the header is not as safetensors has it: ", error.what()));
+  }
 }
 
 }  // namespace
 
 Result<std::vector<ForeignTensor>> parse_foreign_safetensors(std::span<const std::byte> image,
                                                              const std::string& where) {
-  try {
-    auto tensors = parse(image);
-    if (!tensors) return fail(tensors.failure().error, where + ": " + tensors.failure().message);
-    return tensors;
-  } catch (const nlohmann::json::exception& error) {
-    return fail(Error::kInvalidData, compose(where, ": the header is not as safetensors has it: ", error.what()));
+  auto header = parse_named_header(image, image.size(), where);
+  if (!header) return header.failure();
+  CHECK(header.value().has_value(), "a whole image holds its header");
+  const auto data = image.subspan((*header)->bytes);
+  std::vector<ForeignTensor> tensors;
+  for (Placed& one : (*header)->tensors) {
+    one.tensor.bytes = data.subspan(one.begin, one.end - one.begin);
+    tensors.push_back(std::move(one.tensor));
   }
+  return tensors;
+}
+
+Result<std::optional<ImageLayout>> parse_layout(std::span<const std::byte> first, std::uint64_t byte_count,
+                                                const std::string& where) {
+  auto header = parse_named_header(first, byte_count, where);
+  if (!header) return header.failure();
+  if (!header.value()) return std::optional<ImageLayout>();
+  ImageLayout layout{(*header)->bytes, byte_count, {}};
+  for (Placed& one : (*header)->tensors) {
+    const auto dtype = parse_dtype(one.tensor.dtype);
+    if (!dtype) return fail(Error::kInvalidData, where + ": " + unsupported(one.tensor).message);
+    layout.tensors.push_back({std::move(one.tensor.name), *dtype, std::move(one.tensor.shape),
+                              layout.header_bytes + one.begin, layout.header_bytes + one.end});
+  }
+  return std::optional(std::move(layout));
 }
 
 Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> image, const std::string& where) {
@@ -154,28 +190,46 @@ Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> i
   return stored;
 }
 
+NewLayout lay_out_safetensors(std::vector<PlacedTensor> tensors, const std::map<std::string, std::string>& metadata) {
+  std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  if (!metadata.empty()) json[kMetadata] = metadata;
+  std::uint64_t at = 0;
+  for (PlacedTensor& tensor : tensors) {
+    CHECK(tensor.name != kMetadata && !json.contains(tensor.name), "two tensors named " + tensor.name);
+    const auto size = byte_count(size_of(tensor.dtype), tensor.shape);
+    CHECK(size.has_value(), "the size of " + tensor.name);
+    tensor.begin = std::exchange(at, at + *size);
+    tensor.end = at;
+    json[tensor.name] = {
+        {"dtype", dtype_text(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {tensor.begin, tensor.end}}};
+  }
+  std::string text = json.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  const std::uint64_t text_bytes = text.size();
+  NewLayout made{{kLengthBytes + text_bytes, kLengthBytes + text_bytes + at, std::move(tensors)}, {}};
+  made.header.resize(made.layout.header_bytes);
+  std::memcpy(made.header.data(), &text_bytes, kLengthBytes);
+  std::memcpy(made.header.data() + kLengthBytes, text.data(), text.size());
+  for (PlacedTensor& tensor : made.layout.tensors) {
+    tensor.begin += made.layout.header_bytes;
+    tensor.end += made.layout.header_bytes;
+  }
+  return made;
+}
+
 TensorBlob build_safetensors(std::vector<StoredTensor> tensors, const std::map<std::string, std::string>& metadata) {
   std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty()) header[kMetadata] = metadata;
-  std::uint64_t at = 0;
-  for (const auto& tensor : tensors) {
-    CHECK(tensor.name != kMetadata && !header.contains(tensor.name), "two tensors named " + tensor.name);
-    CHECK(byte_count(size_of(tensor.dtype), tensor.shape) == tensor.bytes.size(), "size and shape of " + tensor.name);
-    header[tensor.name] = {
-        {"dtype", dtype_text(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {at, at + tensor.bytes.size()}}};
-    at += tensor.bytes.size();
-  }
-  std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');
-  auto buffer = std::make_shared<AlignedBuffer>(kLengthBytes + text.size() + at);
-  const std::uint64_t header_bytes = text.size();
-  std::memcpy(buffer->data(), &header_bytes, kLengthBytes);
-  std::memcpy(buffer->data() + kLengthBytes, text.data(), text.size());
-  std::byte* out = buffer->data() + kLengthBytes + text.size();
-  for (const auto& tensor : tensors) {
-    if (!tensor.bytes.empty()) std::memcpy(out, tensor.bytes.data(), tensor.bytes.size());
-    out += tensor.bytes.size();
+  std::vector<PlacedTensor> described;
+  for (const auto& tensor : tensors) described.push_back({tensor.name, tensor.dtype, tensor.shape, 0, 0});
+  const NewLayout made = lay_out_safetensors(std::move(described), metadata);
+  auto buffer = std::make_shared<AlignedBuffer>(made.layout.byte_count);
+  std::memcpy(buffer->data(), made.header.data(), made.header.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const PlacedTensor& place = made.layout.tensors[i];
+    CHECK(place.end - place.begin == tensors[i].bytes.size(), "size and shape of " + place.name);
+    if (!tensors[i].bytes.empty())
+      std::memcpy(buffer->data() + place.begin, tensors[i].bytes.data(), tensors[i].bytes.size());
   }
   const auto size = static_cast<std::int64_t>(buffer->size());
   return {DType::kUint8, {size}, std::move(buffer)};

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,6 +33,24 @@ struct StoredTensor {
 [[nodiscard]] Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> image,
                                                                   const std::string& where);
 
+// A tensor of an image that need not be in memory.
+struct PlacedTensor {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  std::vector<std::int64_t> shape;
+  std::uint64_t begin = 0;  // in the image
+  std::uint64_t end = 0;
+};
+struct ImageLayout {
+  std::uint64_t header_bytes = 0;     // before the first tensor
+  std::uint64_t byte_count = 0;       // of the image
+  std::vector<PlacedTensor> tensors;  // ascending by name
+};
+// The layout of an image of `byte_count` bytes that begins with `first`; nothing where its header is longer than that.
+// Errors: as parse_safetensors.
+[[nodiscard]] Result<std::optional<ImageLayout>> parse_layout(std::span<const std::byte> first,
+                                                              std::uint64_t byte_count, const std::string& where);
+
 // A tensor of a file that another program wrote: of any of the format's types.
 struct ForeignTensor {
   std::string name;
@@ -47,6 +66,14 @@ struct ForeignTensor {
 // Equal arguments give equal bytes. Names are distinct and sizes agree with shapes (CHECK).
 [[nodiscard]] TensorBlob build_safetensors(std::vector<StoredTensor> tensors,
                                            const std::map<std::string, std::string>& metadata = {});
+
+// The layout and header of the image that build_safetensors makes of tensors of these names, types and shapes.
+struct NewLayout {
+  ImageLayout layout;
+  std::vector<std::byte> header;
+};
+[[nodiscard]] NewLayout lay_out_safetensors(std::vector<PlacedTensor> tensors,
+                                            const std::map<std::string, std::string>& metadata = {});
 
 // The tensor of that name, or nullptr. `tensors` is ascending by name.
 [[nodiscard]] const StoredTensor* find_tensor(const std::vector<StoredTensor>& tensors, const std::string& name);

@@ -207,14 +207,22 @@ void add_cluster(Random& random, std::vector<MessageBody>& out) {
 
 void add_storage_and_metrics(Random& random, std::vector<MessageBody>& out) {
   out.push_back(SaveShard{id<RunId>(random), id<Branch>(random), random(), random(), random(), id<StageId>(random),
-                          small(random), id<Incarnation>(random), tensor(random, DType::kUint8, {99})});
+                          small(random), id<Incarnation>(random), tensor(random, DType::kUint8, {99}), random(),
+                          random()});
+  out.push_back(FetchShard{id<Branch>(random), random(), id<StageId>(random), id<Incarnation>(random), random(),
+                           random()});
   out.push_back(CheckpointSaved{id<Branch>(random), random(), text(random), random(), real(random)});
   out.push_back(CheckpointFailed{id<Branch>(random), random(), text(random)});
   out.push_back(SaveState{id<Branch>(random), random(), id<StageId>(random), id<Incarnation>(random)});
-  out.push_back(FetchState{
-      id<Incarnation>(random), random(), {text(random), text(random)}, id<Incarnation>(random), id<Branch>(random)});
+  out.push_back(FetchState{id<Incarnation>(random),
+                           random(),
+                           {text(random), text(random)},
+                           id<Incarnation>(random),
+                           id<Branch>(random),
+                           random(),
+                           random()});
   out.push_back(StateImage{id<Incarnation>(random), random(), tensor(random, DType::kUint8, {1}),
-                           id<Incarnation>(random), random(), random()});
+                           id<Incarnation>(random), random(), random(), random(), random()});
   out.push_back(StepSum{id<Incarnation>(random), id<Incarnation>(random), id<Branch>(random), id<StepId>(random),
                         random(), tensor(random, DType::kInt64, {3})});
   out.push_back(FileChunk{text(random), FileKind::kTrace, random(), random(), tensor(random, DType::kUint8, {9}),

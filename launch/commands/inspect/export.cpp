@@ -19,7 +19,9 @@ Result<int> run_export(const ExportOptions& options) {
   const Checkpoint& checkpoint = run->checkpoint;
   const auto tokenizer = make_tokenizer(run->config.data.tokenizer);
   if (!tokenizer) return tokenizer.failure();
-  const auto exported = export_model(checkpoint.manifest(), checkpoint.weights_image(), run->config.model,
+  const auto weights = checkpoint.weights_image();
+  if (!weights) return weights.failure();
+  const auto exported = export_model(checkpoint.manifest(), *weights, run->config.model,
                                      model_tensors(run->config.model), (*tokenizer)->end_of_text());
   if (!exported) return exported.failure();
   const std::filesystem::path folder = options.to;

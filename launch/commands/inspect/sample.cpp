@@ -23,7 +23,9 @@ Result<int> run_sample(const SampleOptions& options) {
   if (!run) return run.failure();
   const auto tokenizer = make_tokenizer(run->config.data.tokenizer);
   if (!tokenizer) return tokenizer.failure();
-  const auto sampler = TextSampler::make(run->config, run->checkpoint.weights_image(), *device);
+  const auto weights = run->checkpoint.weights_image();
+  if (!weights) return weights.failure();
+  const auto sampler = TextSampler::make(run->config, *weights, *device);
   if (!sampler) return sampler.failure();
   std::vector<std::int32_t> tokens = (*tokenizer)->encode(options.prompt);
   if (tokens.empty()) return fail(Error::kUsage, "--prompt is empty; give at least one character");

@@ -61,6 +61,29 @@ TEST(DamagedCheckpoint, IsFoundOutForAByteAnywhere) {
   }
 }
 
+TEST(DamagedCheckpoint, IsFoundOutAlsoAfterItWasOpened) {
+  const SavedSteps saved;
+  const auto opened = saved.open();
+  ASSERT_TRUE(opened.ok());
+  const auto source = opened->source_of(small_model());
+  ASSERT_TRUE(source.ok());
+  const std::string path = saved.file("stage_1.safetensors");
+  const std::size_t last = read_file(path).value().size() - 1;
+  flip(path, last);
+  const auto expect_told = [&path](const Result<TensorBlob>& read) {
+    ASSERT_FALSE(read.ok());
+    EXPECT_EQ(read.failure().error, Error::kInvalidData);
+    EXPECT_NE(read.failure().message.find(path), std::string::npos) << read.failure().message;
+  };
+  expect_told((*source)->read(0, (*source)->byte_count()));
+  expect_told(opened->image_of(small_model()));
+  expect_told(opened->weights_image());
+  flip(path, last);
+  EXPECT_EQ(opened->image_of(small_model()).value(), state_image(small_model(), 20));
+  fs::resize_file(path, last);
+  expect_told(opened->image_of(small_model()));
+}
+
 TEST(DamagedCheckpoint, IsFoundOutForEveryByteOfItsManifest) {
   const SavedSteps saved;
   const std::string path = saved.file("manifest.json");
@@ -194,8 +217,10 @@ TEST(FullDisk, OfAFileSystemThatIsTooSmall) {
   while (save(writer, step).ok() && step < 100) ++step;
   EXPECT_GT(step, 1U);
   EXPECT_LT(step, 100U);
-  const auto found = find_checkpoint(scratch.path() / "checkpoints", {});
-  EXPECT_TRUE(found.ok() && found->checkpoint && found->checkpoint->manifest().step == step - 1);
+  {
+    const auto found = find_checkpoint(scratch.path() / "checkpoints", {});  // which keeps its files open
+    EXPECT_TRUE(found.ok() && found->checkpoint && found->checkpoint->manifest().step == step - 1);
+  }
   ::umount(scratch.path().c_str());
 }
 

@@ -99,6 +99,25 @@ TEST(Checkpoint, ReadsTheSameWhateverTheCut) {
   EXPECT_FALSE(images[0] == state_image(small_model(), 21));
 }
 
+TEST(Checkpoint, IsReadInPiecesAlsoWhenItIsClosedAndPruned) {
+  const Scratch scratch;
+  CheckpointWriter writer(settings_in(scratch.path()));
+  ASSERT_TRUE(save(writer, 20, 3).ok());
+  std::shared_ptr<ImageSource> source;
+  {
+    const auto found = find_checkpoint(scratch.path(), {});
+    ASSERT_TRUE(found.ok() && found->checkpoint);
+    source = found->checkpoint->source_of(small_model()).value();
+    EXPECT_FALSE(found->checkpoint->source_of({"h.7.mlp.c_fc.weight"}).ok());
+    EXPECT_EQ(found->checkpoint->image_of(small_model()).value(), state_image(small_model(), 20));
+  }
+  std::filesystem::remove_all(checkpoint_folder(scratch.path(), 20));
+  for (const std::size_t size : {1U, 7U, 100U, 100000U}) {
+    EXPECT_EQ(read_in_pieces(*source, size).value(), text_of(state_image(small_model(), 20))) << size;
+  }
+  EXPECT_NE(read_in_pieces(*source, 7).value(), text_of(state_image(small_model(), 21)));
+}
+
 TEST(Checkpoint, GivesWeightsWithoutOptimiserStateAndNamesWhatItLacks) {
   const Scratch scratch;
   CheckpointWriter writer(settings_in(scratch.path()));
@@ -106,7 +125,7 @@ TEST(Checkpoint, GivesWeightsWithoutOptimiserStateAndNamesWhatItLacks) {
   const auto opened = Checkpoint::open(checkpoint_folder(scratch.path(), 5));
   ASSERT_TRUE(opened.ok());
   const Checkpoint copy = opened.value();
-  const auto image = copy.weights_image();
+  const auto image = copy.weights_image().value();
   const auto tensors = parse_safetensors({image.bytes->data(), image.byte_count()}, "image");
   ASSERT_TRUE(tensors.ok());
   EXPECT_EQ(tensors->size(), small_model().size());
@@ -128,7 +147,7 @@ TEST(Checkpoint, WithAgreedWeightsIsOfThemAndKeepsTheRestForItsMember) {
   ASSERT_TRUE(opened.ok());
   EXPECT_EQ(opened->weight_names(), small_model());
   EXPECT_EQ(opened->image_of(small_model()).value(), shard.image);
-  const auto image = opened->weights_image();
+  const auto image = opened->weights_image().value();
   const auto weights = parse_safetensors({image.bytes->data(), image.byte_count()}, "image");
   ASSERT_TRUE(weights.ok());
   ASSERT_EQ(weights->size(), small_model().size());
@@ -139,6 +158,21 @@ TEST(Checkpoint, WithAgreedWeightsIsOfThemAndKeepsTheRestForItsMember) {
   const Scratch other;  // the control: without them the sum is of the local ones
   CheckpointWriter plain(settings_in(other.path()));
   EXPECT_NE(plain.add(shard_of(5, 0, 1)).value()->weights_sha256, (*saved)->weights_sha256);
+}
+
+TEST(Checkpoint, WithAnAgreedWeightOfAnotherSizeGivesNoWeights) {
+  const Scratch scratch;
+  CheckpointWriter writer(settings_in(scratch.path()));
+  SaveShard shard = shard_of(5, 0, 1);
+  const std::vector<float> values = values_of("a", 5);
+  const auto own = std::as_bytes(std::span(values));
+  shard.image = build_safetensors(
+      {{"a", DType::kFloat32, {2, 3}, own}, {"outer.a", DType::kFloat32, {5}, own.first(5 * sizeof(float))}});
+  ASSERT_TRUE(writer.add(shard).ok());
+  const auto opened = Checkpoint::open(checkpoint_folder(scratch.path(), 5));
+  ASSERT_TRUE(opened.ok());
+  EXPECT_EQ(opened->weights_image().failure().error, Error::kInvalidData);
+  EXPECT_EQ(opened->image_of({"a"}).value(), shard.image);
 }
 
 TEST(Checkpoint, TakesAShardTwice) {

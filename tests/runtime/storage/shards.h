@@ -10,6 +10,7 @@
 
 #include "messages/storage.h"
 #include "runtime/storage/checkpoint_writer.h"
+#include "runtime/storage/image/image_source.h"
 #include "runtime/storage/safetensors.h"
 
 namespace shoal {
@@ -46,6 +47,19 @@ inline TensorBlob state_image(const std::vector<std::string>& names, std::uint64
   return build_safetensors(std::move(tensors));
 }
 
+inline std::string text_of(const TensorBlob& image) { return {image.as<char>(), image.byte_count()}; }
+
+// The bytes of an image that is read in pieces of this size.
+inline Result<std::string> read_in_pieces(ImageSource& source, std::size_t size) {
+  std::string text;
+  while (text.size() < source.byte_count()) {
+    const auto piece = source.read(text.size(), size);
+    if (!piece) return piece.failure();
+    text += text_of(*piece);
+  }
+  return text;
+}
+
 // The shard of one stage of `stages`: every stages-th weight.
 inline SaveShard shard_of(std::uint64_t step, std::uint32_t stage, std::uint32_t stages, std::uint32_t branch = 0) {
   std::vector<std::string> names;
@@ -59,6 +73,19 @@ inline SaveShard shard_of(std::uint64_t step, std::uint32_t stage, std::uint32_t
   shard.stages = stages;
   shard.image = state_image(names, step);
   return shard;
+}
+
+// A shard as it comes in pieces of this size.
+inline std::vector<SaveShard> pieces_of(const SaveShard& shard, std::size_t size) {
+  WholeImage image(shard.image);
+  std::vector<SaveShard> pieces;
+  for (std::uint64_t at = 0; at < image.byte_count(); at += size) {
+    SaveShard& piece = pieces.emplace_back(shard);
+    piece.image = image.read(at, size).value();
+    piece.offset = at;
+    piece.bytes_total = image.byte_count();
+  }
+  return pieces;
 }
 
 inline CheckpointWriterSettings settings_in(const std::filesystem::path& folder, int keep = 0) {

@@ -1,0 +1,79 @@
+// Only shards of several pieces are remembered; a whole one is accepted as it comes.
+#include "runtime/storage/image/shard_intake.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace shoal {
+
+bool ShardIntake::accepts(const SaveShard& shard, Instant now) {
+  const Key key = key_of(shard);
+  const auto known = coming_.find(key);
+  const bool is_coming = known != coming_.end() && known->second.replica == shard.replica &&
+                         known->second.window.bytes_total() == shard.bytes_total;
+  if (shard.offset > 0) return is_coming && known->second.window.is_next(shard.offset);
+  if (is_coming && known->second.window.held() > 0) {
+    known->second.window.ask_again(now);
+    return false;
+  }
+  if (known != coming_.end()) coming_.erase(known);
+  const std::uint64_t bytes = shard.image.byte_count();
+  if (bytes == 0 || bytes >= shard.bytes_total) return true;
+  if (kShardsMax.is_reached_by(coming_.size())) coming_.erase(coming_.begin());
+  coming_.emplace(key, Coming{shard.replica, PieceWindow(bytes, shard.bytes_total, now), now});
+  return true;
+}
+
+void ShardIntake::written(const SaveShard& shard, Instant now) {
+  const auto known = coming_.find(key_of(shard));
+  if (known != coming_.end()) known->second.window.took(shard.image.byte_count(), now);
+}
+
+void ShardIntake::arriving(const StateProgress& progress, Instant now) {
+  const auto known = coming_.find({progress.branch, progress.step, progress.stage});
+  if (known != coming_.end() && known->second.replica == progress.replica) known->second.window.arriving(now);
+}
+
+Instant ShardIntake::began(const SaveShard& shard, Instant now) const {
+  const auto known = coming_.find(key_of(shard));
+  return known == coming_.end() ? now : known->second.began;
+}
+
+void ShardIntake::end(Branch branch, std::uint64_t step) {
+  std::erase_if(coming_, [&](const auto& one) {
+    return std::get<Branch>(one.first) == branch && std::get<std::uint64_t>(one.first) == step;
+  });
+}
+
+std::vector<FetchShard> ShardIntake::due(Instant now) {
+  std::vector<FetchShard> questions;
+  for (auto at = coming_.begin(); at != coming_.end();) {
+    const auto& [branch, step, stage] = at->first;
+    PieceWindow& window = at->second.window;
+    FetchShard question{branch, step, stage, at->second.replica, window.held(), window.held()};
+    if (window.is_whole()) {
+      questions.push_back(question);
+      at = coming_.erase(at);
+      continue;
+    }
+    while (const auto offset = window.due(now)) {
+      question.offset = *offset;
+      questions.push_back(question);
+    }
+    ++at;
+  }
+  return questions;
+}
+
+std::vector<StateUnavailable> ShardIntake::lost(Instant now) {
+  std::vector<StateUnavailable> told;
+  std::erase_if(coming_, [&](const auto& one) {
+    const bool is_lost = one.second.window.silence(now) >= kGivenUp;
+    const Incarnation replica = one.second.replica;
+    if (is_lost) told.push_back({replica, std::get<1>(one.first), "nothing more of its shard came", {}});
+    return is_lost;
+  });
+  return told;
+}
+
+}  // namespace shoal

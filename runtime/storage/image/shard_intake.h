@@ -1,0 +1,57 @@
+// Shards of checkpoints that come to storage in pieces (P-26b): which letter is the next piece, and what to ask for.
+//
+//   SaveShard at 0 ──▶ coming ──each next piece──▶ FetchShard for others ──▶ whole, or nothing came for kGivenUp
+//
+// One that another replica begins takes the place of the one before; where the same replica was asked to save it again,
+// it goes on where it was: a state has one image. Bounded (S-6): kShardsMax, the
+// oldest first; it is as lost as one of which nothing more comes. Pure: time comes in.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "messages/storage.h"
+#include "runtime/base/bound.h"
+#include "runtime/base/clock.h"
+#include "runtime/storage/image/piece_window.h"
+
+namespace shoal {
+
+class ShardIntake {
+ public:
+  static inline const Bound kShardsMax{"storage.shards_coming", 512};
+  static constexpr Duration kGivenUp = std::chrono::minutes(2);
+
+  // True: write it, then written() or failed(). Either way something may be due.
+  [[nodiscard]] bool accepts(const SaveShard& shard, Instant now);
+  void written(const SaveShard& shard, Instant now);
+  // More bytes of a piece are on their way.
+  void arriving(const StateProgress& progress, Instant now);
+  // When its first piece came; `now` for one that comes whole.
+  [[nodiscard]] Instant began(const SaveShard& shard, Instant now) const;
+  // Nothing more of it is wanted.
+  void failed(const SaveShard& shard) { coming_.erase(key_of(shard)); }
+  // The same, of all shards of that checkpoint: it is saved, or given up.
+  void end(Branch branch, std::uint64_t step);
+  // What to ask for now, whole shards included: their giver is told that they have come.
+  [[nodiscard]] std::vector<FetchShard> due(Instant now);
+  // Shards of which nothing more came: they are forgotten, and the supervisor is to know, in storage's name.
+  [[nodiscard]] std::vector<StateUnavailable> lost(Instant now);
+  [[nodiscard]] bool is_empty() const { return coming_.empty(); }
+
+ private:
+  using Key = std::tuple<Branch, std::uint64_t, StageId>;  // with the steps applied
+  struct Coming {
+    Incarnation replica;
+    PieceWindow window;
+    Instant began;
+  };
+  [[nodiscard]] static Key key_of(const SaveShard& shard) { return {shard.branch, shard.step, shard.stage}; }
+
+  std::map<Key, Coming> coming_;
+};
+
+}  // namespace shoal

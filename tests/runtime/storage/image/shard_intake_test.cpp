@@ -1,0 +1,143 @@
+// Shards that come in pieces: which are taken, what is asked for, and what becomes of one that stops coming.
+#include "runtime/storage/image/shard_intake.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/bounds/knobs.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Incarnation kSaver{7}, kOther{8};
+
+Instant start() { return Instant{} + 1h; }
+
+SaveShard piece(std::uint64_t offset, std::uint64_t bytes, std::uint64_t total, std::uint32_t stage = 0) {
+  SaveShard shard;
+  shard.branch = Branch{2};
+  shard.step = 30;
+  shard.stage = StageId{stage};
+  shard.replica = kSaver;
+  shard.image = {DType::kUint8, {static_cast<std::int64_t>(bytes)}, std::make_shared<AlignedBuffer>(bytes)};
+  shard.offset = offset;
+  shard.bytes_total = total;
+  return shard;
+}
+
+FetchShard question(std::uint64_t offset, std::uint64_t held) {
+  return {Branch{2}, 30, StageId{0}, kSaver, offset, held};
+}
+
+bool take(ShardIntake& intake, const SaveShard& shard, Instant now = start()) {
+  if (!intake.accepts(shard, now)) return false;
+  intake.written(shard, now);
+  return true;
+}
+
+TEST(ShardIntake, TakesAWholeShardAsItComesAndRemembersNothing) {
+  ShardIntake intake;
+  EXPECT_TRUE(take(intake, piece(0, 100, 100)));
+  EXPECT_TRUE(take(intake, piece(0, 100, 0))) << "of a sender that says no size";
+  EXPECT_TRUE(intake.is_empty());
+  EXPECT_TRUE(intake.due(start()).empty());
+}
+
+TEST(ShardIntake, AsksForPiecesInOrderAndTellsTheGiverOfTheEnd) {
+  Knobs knobs;
+  knobs.set("storage.pieces_asked_for", 2);
+  ShardIntake intake;
+  EXPECT_TRUE(take(intake, piece(0, 10, 35)));
+  EXPECT_EQ(intake.due(start()), (std::vector{question(10, 10), question(20, 10)}));
+  EXPECT_FALSE(take(intake, piece(20, 10, 35))) << "the one before is missing";
+  EXPECT_TRUE(take(intake, piece(10, 10, 35)));
+  EXPECT_FALSE(take(intake, piece(10, 10, 35))) << "a second time";
+  EXPECT_EQ(intake.due(start()), std::vector{question(30, 20)});
+  EXPECT_TRUE(take(intake, piece(20, 10, 35)));
+  EXPECT_TRUE(take(intake, piece(30, 5, 35)));
+  EXPECT_EQ(intake.due(start()), std::vector{question(35, 35)});
+  EXPECT_TRUE(intake.is_empty());
+  EXPECT_FALSE(take(intake, piece(10, 10, 35))) << "of a shard that nobody began";
+}
+
+TEST(ShardIntake, ABeginningTakesThePlaceOfWhatWasComing) {
+  ShardIntake intake;
+  EXPECT_TRUE(take(intake, piece(0, 10, 35)));
+  SaveShard other = piece(0, 10, 35);
+  other.replica = kOther;
+  EXPECT_TRUE(take(intake, other));
+  EXPECT_FALSE(take(intake, piece(10, 10, 35))) << "of the replica before";
+  ASSERT_FALSE(intake.due(start()).empty());
+  other.offset = 10;
+  EXPECT_TRUE(take(intake, other));
+}
+
+TEST(ShardIntake, GoesOnWithWhatItHasWhereTheSameReplicaBeginsAgain) {
+  Knobs knobs;
+  knobs.set("storage.pieces_asked_for", 2);
+  ShardIntake intake;
+  EXPECT_TRUE(take(intake, piece(0, 10, 55)));
+  (void)intake.due(start());
+  EXPECT_TRUE(take(intake, piece(10, 10, 55)));
+  EXPECT_FALSE(intake.due(start()).empty());
+  EXPECT_FALSE(take(intake, piece(0, 10, 55))) << "it was asked to save the state again";
+  EXPECT_EQ(intake.due(start()), (std::vector{question(20, 20), question(30, 20)})) << "which the new image has, too";
+  EXPECT_TRUE(take(intake, piece(20, 10, 55)));
+}
+
+TEST(ShardIntake, AnEmptyPieceIsNoBeginning) {
+  ShardIntake intake;
+  EXPECT_TRUE(take(intake, piece(0, 0, 55))) << "whoever writes it refuses it";
+  EXPECT_TRUE(intake.is_empty());
+  EXPECT_TRUE(take(intake, piece(0, 10, 55)));
+  EXPECT_FALSE(take(intake, piece(10, 10, 56))) << "of another image";
+}
+
+TEST(ShardIntake, OneOfWhichNothingComesIsLostAndNamed) {
+  ShardIntake intake;
+  EXPECT_TRUE(take(intake, piece(0, 10, 35)));
+  EXPECT_TRUE(intake.lost(start() + ShardIntake::kGivenUp - 1ms).empty());
+  StateProgress slow{Branch{2}, 30, StageId{0}, kSaver, {}, true, 12, 70};
+  intake.arriving(slow, start() + 1min);
+  EXPECT_TRUE(intake.lost(start() + ShardIntake::kGivenUp).empty()) << "it is slow";
+  slow.replica = kOther;
+  intake.arriving(slow, start() + 2min);
+  const auto lost = intake.lost(start() + 1min + ShardIntake::kGivenUp);
+  ASSERT_EQ(lost.size(), 1U);
+  EXPECT_EQ(lost[0].replica, kSaver);
+  EXPECT_EQ(lost[0].donor, Incarnation{}) << "storage says it";
+  EXPECT_EQ(lost[0].step, 30U);
+  EXPECT_TRUE(intake.is_empty());
+}
+
+TEST(ShardIntake, NothingMoreIsAskedForOfOneThatCannotBeWritten) {
+  ShardIntake intake;
+  const SaveShard first = piece(0, 10, 35);
+  EXPECT_TRUE(intake.accepts(first, start()));
+  intake.failed(first);
+  EXPECT_TRUE(intake.due(start()).empty());
+}
+
+TEST(ShardIntake, ACheckpointThatIsOverAsksForNothing) {
+  ShardIntake intake;
+  EXPECT_TRUE(take(intake, piece(0, 10, 35, 0)));
+  EXPECT_TRUE(take(intake, piece(0, 10, 35, 1)));
+  intake.end(Branch{2}, 29);
+  intake.end(Branch{1}, 30);
+  EXPECT_FALSE(intake.is_empty()) << "others";
+  intake.end(Branch{2}, 30);
+  EXPECT_TRUE(intake.is_empty());
+}
+
+TEST(ShardIntake, S6RemembersSoMany) {
+  ShardIntake intake;
+  for (std::uint32_t stage = 0; stage <= ShardIntake::kShardsMax; ++stage) {
+    EXPECT_TRUE(take(intake, piece(0, 10, 15, stage)));
+  }
+  EXPECT_FALSE(take(intake, piece(10, 5, 15, 0))) << "the oldest gave way";
+  EXPECT_TRUE(take(intake, piece(10, 5, 15, 1))) << "the control";
+}
+
+}  // namespace
+}  // namespace shoal
