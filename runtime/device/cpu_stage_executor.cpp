@@ -137,6 +137,11 @@ Status CpuStageExecutor::load_state(const TensorBlob& image) {
   return state_.load(image);
 }
 
+Result<bool> CpuStageExecutor::load_piece(const ImagePiece& piece) {
+  weights_changed();
+  return state_.load_piece(piece);
+}
+
 std::uint64_t CpuStageExecutor::apply_round(const RoundUpdate& update) {
   weights_changed();
   return state_.apply_round(update);

@@ -42,6 +42,8 @@ class CpuStageExecutor final : public StageExecutor {
   [[nodiscard]] std::uint64_t state_digest() const override { return state_.digest(); }
   [[nodiscard]] TensorBlob state_image() const override { return state_.image(); }
   [[nodiscard]] Status load_state(const TensorBlob& image) override;
+  [[nodiscard]] std::shared_ptr<ImageSource> image_source() override { return state_.image_source(); }
+  [[nodiscard]] Result<bool> load_piece(const ImagePiece& piece) override;
   [[nodiscard]] std::vector<std::string> tensor_names() const override;
   [[nodiscard]] TensorBlob contribute_round(std::uint32_t fragment) override {
     return state_.contribute_round(fragment);

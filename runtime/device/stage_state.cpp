@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "model/initial_weights.h"
 #include "runtime/base/check.h"
@@ -37,6 +38,7 @@ StageState::StageState(const FlatLayout& layout, const Config& config)
 }
 
 void StageState::update(const GradientSums& sums, const UpdateOrder& order) {
+  keep_for_readers();
   for (std::size_t index = 0; index < layout_.tensors.size(); ++index) {
     const FlatTensor& tensor = layout_.tensors[index];
     const double weight_decay = tensor.spec.decays ? optim_.weight_decay : 0;
@@ -53,6 +55,7 @@ void StageState::update(const GradientSums& sums, const UpdateOrder& order) {
 }
 
 AdamwRule StageState::next_adamw_rule(std::size_t tensor, const UpdateOrder& order) {
+  if (!updates_.empty()) keep_for_readers();
   const auto own_count = updates_.empty() ? order.optimizer_step : static_cast<std::uint64_t>(updates_[tensor] += 1);
   return {.learning_rate = order.learning_rate,
           .clip_scale = order.clip_scale,
@@ -89,35 +92,71 @@ std::uint64_t StageState::digest() const {
   return digest.value();
 }
 
-TensorBlob StageState::image() const {
+ConstStateFields StageState::fields() const {
   ConstStateFields fields;
   list_fields(*this, fields);
   if (outer_) outer_->add_fields(fields);
-  return write_state_image(fields);
+  return fields;
+}
+
+TensorBlob StageState::image() const { return write_state_image(fields()); }
+
+std::shared_ptr<ImageSource> StageState::image_source() {
+  std::erase_if(readers_, [](const auto& reader) { return reader.expired(); });
+  auto source = std::make_shared<StateImageSource>(fields());
+  readers_.push_back(source);
+  return source;
+}
+
+void StageState::keep_for_readers() {
+  for (const auto& reader : std::exchange(readers_, {})) {
+    if (const auto source = reader.lock()) source->keep();
+  }
+}
+
+StateImageLoader StageState::loader() {
+  StateFields fields;
+  list_fields(*this, fields);
+  if (outer_) outer_->add_fields(fields);
+  return {std::move(fields), outer_ ? outer_->parts() : std::set<std::string>()};
 }
 
 Status StageState::load(const TensorBlob& image) {
-  StateFields fields;
-  list_fields(*this, fields);
-  std::set<std::string> optional;
-  if (outer_) {
-    outer_->add_fields(fields);
-    optional = outer_->parts();
-  }
-  const auto missing = read_state_image(image, fields, optional);
-  if (!missing) return missing.failure();
-  if (outer_) outer_->start_missing(*missing, weights_);
+  if (!image.has_value() || image.dtype != DType::kUint8) return fail(Error::kInvalidData, "the state image is empty");
+  keep_for_readers();
+  StateImageLoader loader = this->loader();
+  const auto loaded = loader.take({image.bytes->data(), image.byte_count()}, image.byte_count());
+  if (!loaded) return loaded.failure();
+  if (outer_) outer_->start_missing(loader.missing(), weights_);
   return Done{};
+}
+
+Result<bool> StageState::load_piece(const ImagePiece& piece) {
+  if (!piece.bytes.bytes || piece.bytes.dtype != DType::kUint8) {
+    return fail(Error::kInvalidData, "a piece of the state image is empty");
+  }
+  if (piece.offset == 0) {
+    keep_for_readers();
+    loader_ = std::make_unique<StateImageLoader>(loader());
+  }
+  CHECK(loader_ && loader_->taken() == piece.offset, "the pieces of an image are loaded in their order");
+  auto is_whole = loader_->take({piece.bytes.bytes->data(), piece.bytes.byte_count()}, piece.bytes_total);
+  if (is_whole && !is_whole.value()) return is_whole;
+  const auto done = std::exchange(loader_, nullptr);
+  if (is_whole && outer_) outer_->start_missing(done->missing(), weights_);
+  return is_whole;
 }
 
 TensorBlob StageState::contribute_round(std::uint32_t fragment) {
   CHECK(outer_, "rounds are of sync.mode = diloco");
+  keep_for_readers();
   const TensorBlob delta = outer_->contribute(fragment, weights_);
   return inner_state_ == InnerState::kAverage ? with_averages(fragment, delta) : delta;
 }
 
 std::uint64_t StageState::apply_round(const RoundUpdate& update) {
   CHECK(outer_, "rounds are of sync.mode = diloco");
+  keep_for_readers();
   if (inner_state_ == InnerState::kReset) reset_averages(outer_->fragment(update.fragment).tensors);
   if (inner_state_ != InnerState::kAverage) return outer_->apply(update, weights_);
   RoundUpdate of_weights = update;
@@ -127,6 +166,7 @@ std::uint64_t StageState::apply_round(const RoundUpdate& update) {
 
 std::vector<std::uint64_t> StageState::restart_from_outer() {
   CHECK(outer_, "rounds are of sync.mode = diloco");
+  keep_for_readers();
   if (inner_state_ == InnerState::kReset) {
     std::vector<std::size_t> all(layout_.tensors.size());
     std::iota(all.begin(), all.end(), std::size_t{0});

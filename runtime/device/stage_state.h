@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "runtime/device/gradient_sums.h"
 #include "runtime/device/outer_state.h"
 #include "runtime/device/state_image.h"
+#include "runtime/executor/stage_executor.h"
 
 namespace shoal {
 
@@ -35,6 +37,12 @@ class StageState {
   [[nodiscard]] TensorBlob image() const;
   // Takes this stage's tensors out of an image that may hold others too. kInvalidData: nothing was changed.
   [[nodiscard]] Status load(const TensorBlob& image);
+  // The same image, which is read while this lives: keep_for_readers() is called before values change.
+  [[nodiscard]] std::shared_ptr<ImageSource> image_source();
+  // Loads an image piece by piece. True: that was the last one. Errors: kInvalidData.
+  [[nodiscard]] Result<bool> load_piece(const ImagePiece& piece);
+  // For whoever writes the buffers from outside; all that is done here calls it itself.
+  void keep_for_readers();
 
   // The rule for a tensor's next AdamW update; counts it where averages start anew (inner_state = reset).
   [[nodiscard]] AdamwRule next_adamw_rule(std::size_t tensor, const UpdateOrder& order);
@@ -64,6 +72,8 @@ class StageState {
   [[nodiscard]] TensorBlob with_averages(std::uint32_t fragment, const TensorBlob& delta) const;
   // Takes the averages out of such a mean; the delta's part of it.
   [[nodiscard]] TensorBlob take_averages(std::uint32_t fragment, const TensorBlob& mean);
+  [[nodiscard]] ConstStateFields fields() const;
+  [[nodiscard]] StateImageLoader loader();
 
   const FlatLayout& layout_;
   OptimConfig optim_;
@@ -75,6 +85,8 @@ class StageState {
   // them exactly: they are fewer than 2^24.
   std::vector<float> updates_;
   std::optional<OuterState> outer_;  // diloco
+  std::vector<std::weak_ptr<StateImageSource>> readers_;
+  std::unique_ptr<StateImageLoader> loader_;  // of an image that comes piece by piece
 };
 
 }  // namespace shoal

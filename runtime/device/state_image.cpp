@@ -1,18 +1,23 @@
 // Checks every tensor first, copies then.
 #include "runtime/device/state_image.h"
 
+#include <algorithm>
 #include <cstring>
-#include <map>
-#include <utility>
+#include <iterator>
 
-#include "runtime/storage/safetensors.h"
+#include "runtime/base/check.h"
 
 namespace shoal {
 namespace {
 
-Result<std::span<const std::byte>> bytes_of(const std::vector<StoredTensor>& stored, const StateField<float>& field) {
+const PlacedTensor* find_placed(const std::vector<PlacedTensor>& tensors, const std::string& name) {
+  const auto found = std::ranges::lower_bound(tensors, name, {}, &PlacedTensor::name);
+  return found != tensors.end() && found->name == name ? &*found : nullptr;
+}
+
+Result<const PlacedTensor*> place_of(const std::vector<PlacedTensor>& tensors, const StateField<float>& field) {
   const std::string name = field.part + field.name;
-  const StoredTensor* tensor = find_tensor(stored, name);
+  const PlacedTensor* tensor = find_placed(tensors, name);
   if (tensor == nullptr) {
     return fail(Error::kInvalidData, "the state has no tensor '" + name + "'; it belongs to another model");
   }
@@ -21,16 +26,7 @@ Result<std::span<const std::byte>> bytes_of(const std::vector<StoredTensor>& sto
         Error::kInvalidData,
         "tensor '" + name + "' of the state has another type or shape than this model's; check the [model] keys");
   }
-  return tensor->bytes;
-}
-
-// Returns those of `optional` of which the image has nothing.
-std::set<std::string> missing_parts(const std::vector<StoredTensor>& stored, const StateFields& fields,
-                                    std::set<std::string> optional) {
-  for (const auto& field : fields) {
-    if (find_tensor(stored, field.part + field.name) != nullptr) optional.erase(field.part);
-  }
-  return optional;
+  return tensor;
 }
 
 }  // namespace
@@ -44,21 +40,113 @@ TensorBlob write_state_image(const ConstStateFields& fields) {
   return build_safetensors(std::move(tensors));
 }
 
-Result<std::set<std::string>> read_state_image(const TensorBlob& image, const StateFields& fields,
-                                               const std::set<std::string>& optional) {
-  if (!image.has_value() || image.dtype != DType::kUint8) return fail(Error::kInvalidData, "the state image is empty");
-  const auto stored = parse_safetensors({image.bytes->data(), image.bytes->size()}, "the state image");
-  if (!stored.ok()) return stored.failure();
-  std::set<std::string> missing = missing_parts(*stored, fields, optional);
-  std::vector<std::pair<std::span<float>, std::span<const std::byte>>> copies;
+StateImageSource::StateImageSource(const ConstStateFields& fields) {
+  std::vector<PlacedTensor> tensors;
+  std::map<std::string, std::span<const std::byte>> values;
   for (const auto& field : fields) {
-    if (missing.contains(field.part)) continue;
-    const auto found = bytes_of(*stored, field);
-    if (!found.ok()) return found.failure();
-    copies.emplace_back(field.values, *found);
+    tensors.push_back({field.part + field.name, DType::kFloat32, field.shape, 0, 0});
+    values[tensors.back().name] = std::as_bytes(field.values);
   }
-  for (const auto& [to, from] : copies) std::memcpy(to.data(), from.data(), to.size_bytes());
-  return missing;
+  NewLayout made = lay_out_safetensors(std::move(tensors));
+  header_ = std::move(made.header);
+  byte_count_ = made.layout.byte_count;
+  stretches_.push_back({0, header_});
+  for (const PlacedTensor& tensor : made.layout.tensors) stretches_.push_back({tensor.begin, values.at(tensor.name)});
+}
+
+// From the fields.
+void StateImageSource::copy(std::uint64_t offset, std::span<std::byte> to) const {
+  auto stretch = std::prev(std::ranges::upper_bound(stretches_, offset, {}, &Stretch::begin));
+  for (; !to.empty(); ++stretch) {
+    const std::uint64_t skipped = offset - stretch->begin;
+    const auto from = stretch->bytes.subspan(std::min<std::uint64_t>(skipped, stretch->bytes.size()));
+    const std::size_t count = std::min(from.size(), to.size());
+    if (count > 0) std::memcpy(to.data(), from.data(), count);
+    to = to.subspan(count);
+    offset += count;
+  }
+}
+
+Result<TensorBlob> StateImageSource::read(std::uint64_t offset, std::size_t size) {
+  CHECK(offset >= released_ && offset <= byte_count_, "a piece is asked for that was released, or is behind the image");
+  auto bytes = std::make_shared<AlignedBuffer>(std::min<std::uint64_t>(size, byte_count_ - offset));
+  std::span<std::byte> to(bytes->data(), bytes->size());
+  if (!is_kept_) copy(offset, to);
+  auto kept = kept_.upper_bound(offset);
+  if (is_kept_ && !to.empty()) --kept;
+  for (; is_kept_ && !to.empty(); ++kept) {
+    const std::uint64_t skipped = offset - kept->first;
+    const std::size_t count = std::min<std::uint64_t>(to.size(), kept->second.size() - skipped);
+    std::memcpy(to.data(), kept->second.data() + skipped, count);
+    to = to.subspan(count);
+    offset += count;
+  }
+  return TensorBlob{DType::kUint8, {static_cast<std::int64_t>(bytes->size())}, std::move(bytes)};
+}
+
+void StateImageSource::release(std::uint64_t offset) {
+  released_ = std::max(released_, std::min(offset, byte_count_));
+  std::erase_if(kept_, [&](const auto& piece) { return piece.first + piece.second.size() <= released_; });
+}
+
+void StateImageSource::keep() {
+  if (std::exchange(is_kept_, true)) return;
+  for (std::uint64_t at = released_; at < byte_count_; at += kImagePieceBytes) {
+    const std::size_t size = std::min<std::uint64_t>(kImagePieceBytes, byte_count_ - at);
+    AlignedBuffer& piece = kept_.try_emplace(at, size).first->second;
+    copy(at, {piece.data(), size});
+  }
+}
+
+Status StateImageLoader::aim(const ImageLayout& layout) {
+  for (const auto& field : fields_) {
+    if (find_placed(layout.tensors, field.part + field.name) != nullptr) missing_.erase(field.part);
+  }
+  for (const auto& field : fields_) {
+    if (missing_.contains(field.part)) continue;
+    const auto place = place_of(layout.tensors, field);
+    if (!place) return place.failure();
+    targets_.push_back({place.value()->begin, std::as_writable_bytes(field.values)});
+  }
+  std::ranges::sort(targets_, {}, &Target::begin);
+  has_layout_ = true;
+  return Done{};
+}
+
+// Those of the bytes that belong to a field; `offset` is the first one's, in the image.
+void StateImageLoader::write(std::uint64_t offset, std::span<const std::byte> bytes) {
+  const std::uint64_t end = offset + bytes.size();
+  auto target = std::ranges::upper_bound(targets_, offset, {}, &Target::begin);
+  if (target != targets_.begin()) --target;
+  for (; target != targets_.end() && target->begin < end; ++target) {
+    const std::uint64_t first = std::max(offset, target->begin);
+    const std::uint64_t last = std::min(end, target->begin + target->bytes.size());
+    if (first >= last) continue;
+    std::memcpy(target->bytes.data() + (first - target->begin), bytes.data() + (first - offset), last - first);
+  }
+}
+
+Result<bool> StateImageLoader::take(std::span<const std::byte> bytes, std::uint64_t byte_count) {
+  const std::uint64_t offset = std::exchange(taken_, taken_ + bytes.size());
+  if (taken_ > byte_count) return fail(Error::kInvalidData, "the state image: more bytes than it should have");
+  if (has_layout_) {
+    write(offset, bytes);
+    return taken_ == byte_count;
+  }
+  if (!head_.empty()) {
+    head_.insert(head_.end(), bytes.begin(), bytes.end());
+    bytes = head_;
+  }
+  const auto layout = parse_layout(bytes, byte_count, "the state image");
+  if (!layout) return layout.failure();
+  if (!layout.value()) {
+    if (head_.empty()) head_.assign(bytes.begin(), bytes.end());
+    return false;
+  }
+  if (auto aimed = aim(**layout); !aimed) return aimed.failure();
+  write(0, bytes);
+  head_ = {};
+  return taken_ == byte_count;
 }
 
 }  // namespace shoal

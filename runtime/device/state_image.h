@@ -1,18 +1,22 @@
 // The file image of a stage's state: named float32 tensors that lie in buffers of this process.
 //
 // A part is what shares a prefix: weights (""), an average, the outer parameters. Reading takes every tensor of a part
-// or, where the image has none of it and the part may lack, none; it changes nothing unless all fits. Torch-free.
+// or, where the image has none of it and the part may lack, none. Torch-free.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "messages/tensor_blob.h"
 #include "runtime/base/error.h"
 #include "runtime/device/flat_layout.h"
+#include "runtime/storage/image/image_source.h"
+#include "runtime/storage/safetensors.h"
 
 namespace shoal {
 
@@ -40,9 +44,59 @@ void add_part(std::vector<StateField<Value>>& fields, const FlatLayout& layout, 
 // safetensors, uint8 [n].
 [[nodiscard]] TensorBlob write_state_image(const ConstStateFields& fields);
 
-// The parts that the image lacks: a subset of `optional`. It may hold other tensors too. Errors: kInvalidData naming
-// the tensor; nothing was changed.
-[[nodiscard]] Result<std::set<std::string>> read_state_image(const TensorBlob& image, const StateFields& fields,
-                                                             const std::set<std::string>& optional);
+// The image that write_state_image() makes, read piece by piece out of the fields themselves. Before their values
+// change keep() copies what was not released: a reader costs no memory while the state rests, and one image at most.
+class StateImageSource final : public ImageSource {
+ public:
+  explicit StateImageSource(const ConstStateFields& fields);
+
+  [[nodiscard]] std::uint64_t byte_count() const override { return byte_count_; }
+  [[nodiscard]] Result<TensorBlob> read(std::uint64_t offset, std::size_t size) override;
+  void release(std::uint64_t offset) override;
+  void keep();
+
+ private:
+  struct Stretch {
+    std::uint64_t begin = 0;  // in the image
+    std::span<const std::byte> bytes;
+  };
+  void copy(std::uint64_t offset, std::span<std::byte> to) const;
+
+  std::vector<std::byte> header_;
+  std::vector<Stretch> stretches_;  // ascending, without a gap
+  std::uint64_t byte_count_ = 0;
+  std::uint64_t released_ = 0;
+  std::map<std::uint64_t, AlignedBuffer> kept_;  // by their first byte
+  bool is_kept_ = false;
+};
+
+// Takes an image that comes in pieces of any size, and writes its tensors into the fields. It may hold other tensors,
+// and lack those of `optional` parts. Nothing is written before the whole header was found to fit.
+class StateImageLoader {
+ public:
+  StateImageLoader(StateFields fields, std::set<std::string> optional)
+      : fields_(std::move(fields)), missing_(std::move(optional)) {}
+
+  // The next bytes of an image of `byte_count`. True: they were the last. Errors: kInvalidData naming the tensor.
+  [[nodiscard]] Result<bool> take(std::span<const std::byte> bytes, std::uint64_t byte_count);
+  [[nodiscard]] std::uint64_t taken() const { return taken_; }
+  // The parts that the image lacks: a subset of `optional`.
+  [[nodiscard]] const std::set<std::string>& missing() const { return missing_; }
+
+ private:
+  struct Target {
+    std::uint64_t begin = 0;  // in the image
+    std::span<std::byte> bytes;
+  };
+  [[nodiscard]] Status aim(const ImageLayout& layout);
+  void write(std::uint64_t offset, std::span<const std::byte> bytes);
+
+  StateFields fields_;
+  std::set<std::string> missing_;
+  std::vector<std::byte> head_;  // until the header is whole
+  bool has_layout_ = false;
+  std::vector<Target> targets_;  // ascending
+  std::uint64_t taken_ = 0;
+};
 
 }  // namespace shoal

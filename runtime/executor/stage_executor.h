@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "messages/sync.h"
 #include "messages/tensor_blob.h"
 #include "runtime/base/error.h"
+#include "runtime/storage/image/image_source.h"
 
 namespace shoal {
 
@@ -71,6 +73,13 @@ struct RoundUpdate {
   bool is_closing = false;   // nothing of the fragment is in flight after it: nobody goes ahead of the agreed values
 };
 
+// Bytes of an image from `offset` on.
+struct ImagePiece {
+  TensorBlob bytes;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes_total = 0;  // of the image
+};
+
 class StageExecutor {
  public:
   virtual ~StageExecutor() = default;
@@ -108,6 +117,12 @@ class StageExecutor {
   // Replaces them; an image without outer state starts one at its weights, without momentum. A missing or ill-shaped
   // tensor, or a broken image: kInvalidData, and nothing was changed.
   [[nodiscard]] virtual Status load_state(const TensorBlob& image) = 0;
+  // The same image, to be read while this executor lives and goes on: what a later call changes is copied before, as
+  // far as it was not released.
+  [[nodiscard]] virtual std::shared_ptr<ImageSource> image_source() = 0;
+  // Loads an image piece by piece, from its first byte on (CHECKed). True: that was the last one. Errors as of
+  // load_state; from the first piece on the state is nobody's until an image was loaded to its end.
+  [[nodiscard]] virtual Result<bool> load_piece(const ImagePiece& piece) = 0;
   // Names of this stage's weights, ascending.
   [[nodiscard]] virtual std::vector<std::string> tensor_names() const = 0;
 

@@ -34,6 +34,12 @@ std::vector<std::int64_t> values_of(const TensorBlob& blob) {
   return values;
 }
 
+TensorBlob joined_values(const std::vector<std::byte>& pieces) {
+  auto bytes = std::make_shared<AlignedBuffer>(pieces.size());
+  std::memcpy(bytes->data(), pieces.data(), pieces.size());
+  return {DType::kInt64, {static_cast<std::int64_t>(pieces.size() / sizeof(std::int64_t))}, std::move(bytes)};
+}
+
 namespace {
 
 // A signed blob has, behind what input_of() gives, the replica that computed it and the one whose input it used.
@@ -222,6 +228,19 @@ Status FakeExecutor::load_state(const TensorBlob& image) {
     outer_[at] = has_outer ? Outer{value(0), value(1), value(2), value(3)} : Outer{weight, 0, weight, 0};
   }
   return Done{};
+}
+
+std::shared_ptr<ImageSource> FakeExecutor::image_source() { return std::make_shared<WholeImage>(state_image()); }
+
+Result<bool> FakeExecutor::load_piece(const ImagePiece& piece) {
+  if (piece.offset == 0) pieces_.clear();
+  CHECK(pieces_.size() == piece.offset, "the pieces of an image are loaded in their order");
+  const auto* from = piece.bytes.as<std::byte>();
+  pieces_.insert(pieces_.end(), from, from + piece.bytes.byte_count());
+  if (pieces_.size() < piece.bytes_total) return false;
+  const Status loaded = load_state(joined_values(std::exchange(pieces_, {})));
+  if (!loaded) return loaded.failure();
+  return true;
 }
 
 std::vector<std::size_t> FakeExecutor::elements_of(std::uint32_t fragment) const {

@@ -71,6 +71,8 @@ class FakeExecutor final : public StageExecutor {
   [[nodiscard]] std::uint64_t state_digest() const override;
   [[nodiscard]] TensorBlob state_image() const override;
   [[nodiscard]] Status load_state(const TensorBlob& image) override;
+  [[nodiscard]] std::shared_ptr<ImageSource> image_source() override;
+  [[nodiscard]] Result<bool> load_piece(const ImagePiece& piece) override;
   [[nodiscard]] std::vector<std::string> tensor_names() const override { return {"fake.weight"}; }
   [[nodiscard]] TensorBlob contribute_round(std::uint32_t fragment) override;
   [[nodiscard]] std::uint64_t apply_round(const RoundUpdate& update) override;
@@ -128,10 +130,13 @@ class FakeExecutor final : public StageExecutor {
   std::vector<std::int64_t> weights_;
   std::vector<Outer> outer_;  // diloco
   std::vector<std::vector<std::int64_t>> applied_sums_;
+  std::vector<std::byte> pieces_;  // of an image that is being loaded
 };
 
 // A tensor of these values: int64 or float32 [n].
 [[nodiscard]] TensorBlob make_values(DType dtype, const std::vector<std::int64_t>& values);
 [[nodiscard]] std::vector<std::int64_t> values_of(const TensorBlob& blob);
+// The int64 tensor whose bytes came in pieces.
+[[nodiscard]] TensorBlob joined_values(const std::vector<std::byte>& pieces);
 
 }  // namespace shoal

@@ -13,6 +13,7 @@
 #include "runtime/device/evaluator.h"
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/plugin/load_plugin.h"
+#include "runtime/executor/load_image.h"
 #include "runtime/trace/metrics/progress_line.h"
 
 namespace shoal {
@@ -39,9 +40,9 @@ void say_if_text_changed(const SavedRun& run, const Tokens& tokens) {
 Result<std::unique_ptr<StageExecutor>> load_executor(const SavedRun& run, const std::string& device) {
   auto executor = make_stage_executor({run.config, StageId{0}, 1, device});
   if (!executor) return executor.failure();
-  const auto image = run.checkpoint.image_of((*executor)->tensor_names());
+  const auto image = run.checkpoint.source_of((*executor)->tensor_names());
   if (!image) return image.failure();
-  if (Status loaded = (*executor)->load_state(*image); !loaded) return loaded.failure();
+  if (Status loaded = load_image(**executor, **image); !loaded) return loaded.failure();
   return executor;
 }
 

@@ -30,6 +30,7 @@
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/plugin/load_plugin.h"
 #include "runtime/device/single_trainer.h"
+#include "runtime/executor/load_image.h"
 #include "runtime/executor/poison_hook.h"
 #include "runtime/journal/branches.h"
 #include "runtime/journal/divergence.h"
@@ -65,9 +66,9 @@ struct Parts {
 
 Status load(const Checkpoint& checkpoint, Parts& parts) {
   const CheckpointManifest& manifest = checkpoint.manifest();
-  const auto image = checkpoint.image_of(parts.executor->tensor_names());
+  const auto image = checkpoint.source_of(parts.executor->tensor_names());
   if (!image) return image.failure();
-  if (Status loaded = parts.executor->load_state(*image); !loaded) return loaded.failure();
+  if (Status loaded = load_image(*parts.executor, **image); !loaded) return loaded.failure();
   parts.progress = {manifest.step, manifest.optimizer_step, manifest.tokens_total, 0};
   parts.branch = Branch{manifest.branch};
   parts.is_resumed = true;
@@ -326,18 +327,32 @@ class SingleRun {
     shard.optimizer_step = progress.optimizer_steps;
     shard.tokens_total = progress.tokens_total;
     shard.stages = 1;
-    shard.image = parts_.executor->state_image();
     const Instant begun = clock_.now();
-    auto manifest = writer_.add(shard);
+    const auto manifest = write(std::move(shard));
     if (!manifest) return manifest.failure();
-    CHECK(manifest->has_value(), "one shard completes the checkpoint of one stage");
     has_checkpoint_ = true;
     std::uint64_t bytes = 0;
-    for (const auto& [name, file] : (*manifest)->files) bytes += file.bytes;
+    for (const auto& [name, file] : manifest->files) bytes += file.bytes;
     const double seconds = std::round(milliseconds(clock_.now() - begun)) / 1000;
     recorder_.write(RunEvent{"checkpoint", compose("step_", progress.steps),
                              compose(bytes, " bytes in ", seconds, " s"), progress.steps});
-    return (*manifest)->weights_sha256;
+    return manifest->weights_sha256;
+  }
+
+  // Writes the state as this shard, piece by piece.
+  [[nodiscard]] Result<CheckpointManifest> write(SaveShard shard) {
+    const auto image = parts_.executor->image_source();
+    shard.bytes_total = image->byte_count();
+    while (true) {
+      auto piece = image->read(shard.offset, kImagePieceBytes);
+      if (!piece) return piece.failure();
+      shard.image = std::move(piece.value());
+      auto manifest = writer_.add(shard);
+      if (!manifest) return manifest.failure();
+      if (manifest->has_value()) return std::move(**manifest);
+      shard.offset += shard.image.byte_count();
+      CHECK(shard.offset < shard.bytes_total, "one shard completes the checkpoint of one stage");
+    }
   }
 
   SteadyClock clock_;

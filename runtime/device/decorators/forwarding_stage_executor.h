@@ -38,6 +38,8 @@ class ForwardingStageExecutor : public StageExecutor {
   [[nodiscard]] std::uint64_t state_digest() const override { return device_->state_digest(); }
   [[nodiscard]] TensorBlob state_image() const override { return device_->state_image(); }
   [[nodiscard]] Status load_state(const TensorBlob& image) override { return device_->load_state(image); }
+  [[nodiscard]] std::shared_ptr<ImageSource> image_source() override { return device_->image_source(); }
+  [[nodiscard]] Result<bool> load_piece(const ImagePiece& piece) override { return device_->load_piece(piece); }
   [[nodiscard]] std::vector<std::string> tensor_names() const override { return device_->tensor_names(); }
   [[nodiscard]] TensorBlob contribute_round(std::uint32_t fragment) override {
     return device_->contribute_round(fragment);

@@ -1,6 +1,8 @@
 // Copies to and from the host wait: they stand between steps.
 #include "runtime/device/queue/device_state.h"
 
+#include <utility>
+
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
@@ -58,9 +60,10 @@ void DeviceState::write_copy(const at::Tensor& copy, const at::Tensor& from) {
 }
 
 StageState& DeviceState::pulled() {
+  if (!std::exchange(is_host_behind_, false)) return host_;
+  host_.keep_for_readers();
   const auto buffers = host_.buffers();
-  for (std::size_t i = 0; is_host_behind_ && i < buffers.size(); ++i) over(buffers[i]).copy_(buffers_[i]);
-  is_host_behind_ = false;
+  for (std::size_t i = 0; i < buffers.size(); ++i) over(buffers[i]).copy_(buffers_[i]);
   return host_;
 }
 

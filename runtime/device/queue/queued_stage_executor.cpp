@@ -246,6 +246,19 @@ Status QueuedStageExecutor::load_state(const TensorBlob& image) {
   return loaded;
 }
 
+// Of the copy on the host, which steps do not change.
+std::shared_ptr<ImageSource> QueuedStageExecutor::image_source() {
+  const Computing computing(*queue_);
+  return state_->pulled().image_source();
+}
+
+Result<bool> QueuedStageExecutor::load_piece(const ImagePiece& piece) {
+  const Computing computing(*queue_);
+  auto is_whole = state_->pulled().load_piece(piece);
+  if (is_whole && is_whole.value()) state_->push();
+  return is_whole;
+}
+
 std::vector<std::string> QueuedStageExecutor::tensor_names() const {
   std::vector<std::string> names;
   for (const FlatTensor& tensor : layout_.tensors) names.push_back(tensor.spec.name);

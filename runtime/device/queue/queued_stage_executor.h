@@ -51,6 +51,8 @@ class QueuedStageExecutor final : public LateStageExecutor {
   [[nodiscard]] std::uint64_t state_digest() const override;
   [[nodiscard]] TensorBlob state_image() const override;
   [[nodiscard]] Status load_state(const TensorBlob& image) override;
+  [[nodiscard]] std::shared_ptr<ImageSource> image_source() override;
+  [[nodiscard]] Result<bool> load_piece(const ImagePiece& piece) override;
   [[nodiscard]] std::vector<std::string> tensor_names() const override;
   [[nodiscard]] TensorBlob contribute_round(std::uint32_t fragment) override;
   [[nodiscard]] std::uint64_t apply_round(const RoundUpdate& update) override;

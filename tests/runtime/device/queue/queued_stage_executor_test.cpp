@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "runtime/device/cpu_stage_executor.h"
@@ -179,6 +180,38 @@ TEST(QueuedStage, AnImageGoesFromProcessorToDeviceAndBack) {
   EXPECT_EQ(device.executor->state_digest(), cpu.state_digest());
   const auto work = random_work(config, 9, 0);
   EXPECT_EQ(device.executor->evaluate(work).loss_sum, cpu.evaluate(work).loss_sum);
+}
+
+// The whole image; `piece` bytes at a time.
+TensorBlob read_in_pieces(ImageSource& source, std::size_t piece) {
+  auto whole = std::make_shared<AlignedBuffer>(source.byte_count());
+  for (std::uint64_t at = 0; at < source.byte_count(); at += piece) {
+    const TensorBlob bytes = source.read(at, piece).value();
+    std::memcpy(whole->data() + at, bytes.bytes->data(), bytes.byte_count());
+  }
+  return {DType::kUint8, {static_cast<std::int64_t>(whole->size())}, std::move(whole)};
+}
+
+TEST(QueuedStage, PiecesAreOfOneVersionThoughTheDeviceGoesOn) {
+  const Config config = small_config(Reduction::kExact);
+  OnQueue device(config, 0, 1, Answering::kAtOnce);
+  static_cast<void>(train_step(*device.executor, config, 0));
+  const TensorBlob image = device.executor->state_image();
+  const auto source = device.executor->image_source(), read_late = device.executor->image_source();
+  static_cast<void>(train_step(*device.executor, config, 1));
+  EXPECT_EQ(read_in_pieces(*source, 4096), image) << "steps change the device's copy";
+  const TensorBlob then = device.executor->state_image();
+  EXPECT_NE(then, image);
+  EXPECT_EQ(read_in_pieces(*read_late, 4096), image) << "the host's copy is another one now";
+
+  OnQueue other(config, 0, 1, Answering::kAtOnce);
+  WholeImage pieces(then);
+  for (std::uint64_t at = 0; at < then.byte_count(); at += 5000) {
+    const auto is_whole = other.executor->load_piece({pieces.read(at, 5000).value(), at, then.byte_count()});
+    ASSERT_TRUE(is_whole.ok());
+    EXPECT_EQ(is_whole.value(), at + 5000 >= then.byte_count());
+  }
+  EXPECT_EQ(other.executor->state_digest(), device.executor->state_digest());
 }
 
 TEST(QueuedStage, RoundsHaveTheProcessorsBits) {

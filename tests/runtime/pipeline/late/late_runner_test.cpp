@@ -93,6 +93,8 @@ class SlowDevice final : public LateStageExecutor {
   std::uint64_t state_digest() const override { return fake_.state_digest(); }
   TensorBlob state_image() const override { return fake_.state_image(); }
   Status load_state(const TensorBlob& image) override { return fake_.load_state(image); }
+  std::shared_ptr<ImageSource> image_source() override { return fake_.image_source(); }
+  Result<bool> load_piece(const ImagePiece& piece) override { return fake_.load_piece(piece); }
   std::vector<std::string> tensor_names() const override { return fake_.tensor_names(); }
   TensorBlob contribute_round(std::uint32_t fragment) override { return fake_.contribute_round(fragment); }
   std::uint64_t apply_round(const RoundUpdate& update) override { return fake_.apply_round(update); }

@@ -1,0 +1,130 @@
+// A stage's state that leaves and comes in pieces: the very bytes of its image, whatever is computed meanwhile.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "runtime/device/state_image.h"
+#include "tests/runtime/device/local_pipeline.h"
+#include "tests/support/bounds/knobs.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::uint32_t kMicrobatches = 6;
+
+using Bytes = std::vector<std::byte>;
+
+Bytes bytes_of(const TensorBlob& blob) { return {blob.as<std::byte>(), blob.as<std::byte>() + blob.byte_count()}; }
+
+// From `offset` on, in pieces.
+Bytes read_all(ImageSource& source, std::size_t size, std::uint64_t offset = 0) {
+  Bytes all;
+  while (offset < source.byte_count()) {
+    const auto piece = source.read(offset, size);
+    EXPECT_TRUE(piece.ok());
+    const Bytes bytes = bytes_of(*piece);
+    all.insert(all.end(), bytes.begin(), bytes.end());
+    offset += bytes.size();
+    source.release(offset);
+  }
+  return all;
+}
+
+Result<bool> load(StageExecutor& executor, const TensorBlob& image, std::uint64_t size) {
+  const std::uint64_t total = image.byte_count();
+  WholeImage source(image);
+  Result<bool> is_whole = false;
+  for (std::uint64_t offset = 0; offset < total && is_whole.ok(); offset += size) {
+    is_whole = executor.load_piece({source.read(offset, size).value(), offset, total});
+  }
+  return is_whole;
+}
+
+TEST(StatePieces, AreTheImageWhateverTheirSize) {
+  LocalPipeline pipeline(small_config(Reduction::kExact), 1);
+  pipeline.train(0, in_order(kMicrobatches));
+  StageExecutor& stage = pipeline.stage(0);
+  const Bytes image = bytes_of(stage.state_image());
+  for (const std::size_t size : {std::size_t{1009}, std::size_t{4096}, image.size(), 2 * image.size()}) {
+    EXPECT_EQ(read_all(*stage.image_source(), size), image) << size;
+  }
+}
+
+TEST(StatePieces, StayWhatTheyWereThoughTheStateGoesOn) {
+  for (const std::uint64_t piece_kept : {1000, 16 << 20}) {
+    Knobs knobs;
+    knobs.set("storage.image_piece_bytes", piece_kept);
+    LocalPipeline pipeline(small_config(Reduction::kExact), 1);
+    StageExecutor& stage = pipeline.stage(0);
+    const Bytes image = bytes_of(stage.state_image());
+    const auto early = stage.image_source(), half = stage.image_source(), late = stage.image_source();
+    const std::uint64_t middle = image.size() / 2 + 1;
+    half->release(middle);
+    pipeline.train(0, in_order(kMicrobatches));
+    EXPECT_NE(bytes_of(stage.state_image()), image) << "the control";
+    EXPECT_EQ(read_all(*early, 777), image);
+    EXPECT_EQ(read_all(*half, 777, middle), Bytes(image.begin() + static_cast<std::ptrdiff_t>(middle), image.end()));
+    pipeline.train(1, in_order(kMicrobatches));
+    EXPECT_EQ(read_all(*late, 4001), image) << "whatever came after";
+    const Bytes then = bytes_of(stage.state_image());
+    const auto before_load = stage.image_source();
+    LocalPipeline other(small_config(Reduction::kExact), 1);
+    ASSERT_TRUE(stage.load_state(other.stage(0).state_image()).ok());
+    EXPECT_EQ(read_all(*before_load, 5000), then);
+  }
+}
+
+TEST(StatePieces, LoadTheStateThatTheyAreOf) {
+  const Config config = small_config(Reduction::kExact);
+  LocalPipeline whole(config, 1);
+  for (std::uint64_t step = 0; step < 3; ++step) whole.train(step, in_order(kMicrobatches));
+  const TensorBlob image = whole.stage(0).state_image();
+  for (const std::uint64_t size : {std::uint64_t{13}, std::uint64_t{1000}, std::uint64_t{image.byte_count()}}) {
+    LocalPipeline resumed(config, 3);
+    for (std::size_t stage = 0; stage < 3; ++stage) {
+      const auto is_whole = load(resumed.stage(stage), image, size);
+      ASSERT_TRUE(is_whole.ok());
+      EXPECT_TRUE(is_whole.value());
+    }
+    EXPECT_EQ(whole.state(), resumed.state()) << size;
+  }
+}
+
+TEST(StatePieces, OfAnotherModelAreRefusedBeforeAnythingIsWritten) {
+  Config other = small_config(Reduction::kExact);
+  other.model.width = 64;
+  LocalPipeline pipeline(small_config(Reduction::kExact), 1);
+  StageExecutor& stage = pipeline.stage(0);
+  const std::uint64_t before = stage.state_digest();
+  const auto refused = load(stage, LocalPipeline(other, 1).stage(0).state_image(), 1000);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.failure().error, Error::kInvalidData);
+  EXPECT_EQ(stage.state_digest(), before);
+  const TensorBlob image = stage.state_image();
+  EXPECT_FALSE(stage.load_piece({image, 0, image.byte_count() - 1}).ok()) << "more than there should be";
+}
+
+TEST(StatePieces, OfRoundsHoldTheOuterState) {
+  Config config = small_config(Reduction::kExact);
+  config.sync.mode = SyncMode::kDiloco;
+  config.sync.H = 2;
+  LocalPipeline whole(config, 1);
+  whole.train(0, in_order(kMicrobatches));
+  StageExecutor& stage = whole.stage(0);
+  const Bytes image = bytes_of(stage.state_image());
+  const auto source = stage.image_source();
+  (void)stage.contribute_round(0);
+  const auto after = stage.image_source();
+  (void)stage.restart_from_outer();
+  EXPECT_EQ(read_all(*source, 999), image);
+  LocalPipeline resumed(config, 1);
+  Bytes kept = read_all(*after, 999);
+  auto buffer = std::make_shared<AlignedBuffer>(kept.size());
+  std::memcpy(buffer->data(), kept.data(), kept.size());
+  const TensorBlob contributed{DType::kUint8, {static_cast<std::int64_t>(kept.size())}, std::move(buffer)};
+  ASSERT_TRUE(load(resumed.stage(0), contributed, 1000).ok());
+  EXPECT_EQ(bytes_of(resumed.stage(0).state_image()), kept);
+}
+
+}  // namespace
+}  // namespace shoal
