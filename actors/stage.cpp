@@ -26,9 +26,23 @@ constexpr auto kTickPeriod = 500ms;
 [[nodiscard]] Instant now(Self self) { return self->clock().now(); }
 
 // In the order of Job's alternatives: what a span is called.
-constexpr std::array<std::string_view, std::variant_size_v<Job::Variant>> kJobWords = {
-    "forward", "loss",  "backward", "accumulate", "evaluate",         "zero",        "contribute",        "adopt",
-    "apply",   "image", "load",     "follow",     "contribute_round", "apply_round", "restart_from_outer"};
+constexpr std::array<std::string_view, std::variant_size_v<Job::Variant>> kJobWords = {"forward",
+                                                                                       "loss",
+                                                                                       "backward",
+                                                                                       "accumulate",
+                                                                                       "evaluate",
+                                                                                       "zero",
+                                                                                       "contribute",
+                                                                                       "adopt",
+                                                                                       "apply",
+                                                                                       "image",
+                                                                                       "piece",
+                                                                                       "load",
+                                                                                       "load_piece",
+                                                                                       "follow",
+                                                                                       "contribute_round",
+                                                                                       "apply_round",
+                                                                                       "restart_from_outer"};
 
 [[nodiscard]] MicrobatchId microbatch_of(const Job& job) {
   return std::visit(
@@ -380,6 +394,7 @@ StageActor::behavior_type stage(Self self, StageSettings settings) {
           [self](const StepSum& message) { take(self, message); },
           [self](const StateProgress& message) { take(self, message); },
           [self](const SaveState& message) { take(self, message); },
+          [self](const FetchShard& message) { take(self, message); },
       }),
       [self](const JournalSoFar& past) { take(self, past.view); },
       [self](const JournalEntry& message) { take(self, message); },

@@ -1,6 +1,9 @@
 // Shell around CheckpointWriter and Checkpoint.
 #include "actors/storage.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "actors/hear.h"
 #include "actors/injected.h"
 #include "runtime/base/clock.h"
@@ -12,7 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kOpenedFor = 5s;  // since it was asked for last
+constexpr auto kOpenedFor = 2min;  // since it was asked for last: to verify it again takes a while
+constexpr auto kTickPeriod = 1s;
 
 using Self = StorageActor::stateful_pointer<StorageState>;
 
@@ -28,59 +32,110 @@ void post(Self self, Address to, MessageBody body) {
   return cause;
 }
 
-// Tells how far a shard's bytes are written, which counts after those that came over the link.
+// Tells how far a shard is written, which counts after its bytes that came over the link: until all of them have, the
+// router tells of those.
 void tell_written(Self self, const SaveShard& shard, std::uint64_t bytes) {
+  const std::uint64_t total = std::max<std::uint64_t>(shard.bytes_total, shard.image.byte_count());
+  if (shard.offset + shard.image.byte_count() < total) return;
   StateProgress progress{shard.branch, shard.step, shard.stage, shard.replica, {}, true, 0, 0};
-  progress.bytes = shard.image.byte_count() + bytes;
-  progress.bytes_total = 2 * shard.image.byte_count();
+  progress.bytes = total + bytes;
+  progress.bytes_total = 2 * total;
   post(self, to_supervisor(), progress);
 }
 
+// Asks for the pieces that are due, now and every so often until all shards are whole.
+void ask_for_pieces(Self self) {
+  const Instant now = self->clock().now();
+  ShardIntake& intake = *self->state.settings.intake;
+  for (const FetchShard& question : intake.due(now)) {
+    post(self, Address{{}, Role::kStage, question.stage, question.replica}, question);
+  }
+  for (StateUnavailable& lost : intake.lost(now)) post(self, to_supervisor(), std::move(lost));
+  if (intake.is_empty() || std::exchange(self->state.is_ticking, true)) return;
+  self->delayed_send(self, kTickPeriod, Tick{});
+}
+
+void tick(Self self) {
+  self->state.is_ticking = false;
+  ask_for_pieces(self);
+}
+
 void save(Self self, const SaveShard& shard) {
+  ShardIntake& intake = *self->state.settings.intake;
+  const Instant begun = self->clock().now();
+  if (!intake.accepts(shard, begun)) return ask_for_pieces(self);
   const Cause cause = cause_of(shard.branch, shard.step, shard.stage);
   const TracedSpan span(self->state.trace, cause, "save", shard.image.byte_count());
-  const auto begun = self->clock().now();
   const auto completed = self->state.settings.writer->add(
       shard, [self, &shard](std::uint64_t bytes) { tell_written(self, shard, bytes); });
   if (!completed) {
+    intake.failed(shard);
+    if (completed.failure().error == Error::kIo) intake.end(shard.branch, shard.step);
     log_error("storage", "checkpoint of step ", shard.step, ": ", completed.failure().message);
     return post(self, to_supervisor(), CheckpointFailed{shard.branch, shard.step, completed.failure().message});
   }
+  const Instant began = intake.began(shard, begun);
+  intake.written(shard, self->clock().now());
+  ask_for_pieces(self);
   if (!completed.value()) return;
+  intake.end(shard.branch, shard.step);
   self->state.opened.reset();  // the folder of that step may hold other bytes now
   const CheckpointManifest& manifest = *completed.value();
   CheckpointSaved saved{shard.branch, shard.step, manifest.weights_sha256, 0, 0};
   for (const auto& [name, file] : manifest.files) saved.byte_count += file.bytes;
-  saved.seconds = milliseconds(self->clock().now() - begun) / 1000.0;
+  saved.seconds = milliseconds(self->clock().now() - began) / 1000.0;
   log_info("storage", "checkpoint of step ", shard.step, " saved, weights ", manifest.weights_sha256);
   post(self, to_supervisor(), saved);
 }
 
-Result<TensorBlob> read_state(StorageState& state, const FetchState& wanted) {
+// The state that is asked for, as it was verified.
+Result<StateToGive> state_for(StorageState& state, const FetchState& wanted) {
+  const std::pair key(wanted.replica, wanted.step);
+  const auto known = state.to_give.find(key);
+  if (known != state.to_give.end() && wanted.offset > 0) return known->second;
   if (!state.opened || state.opened->manifest().step != wanted.step) {
     auto opened = Checkpoint::open(checkpoint_folder(state.settings.writer->settings().folder, wanted.step),
                                    state.settings.writer->settings().run);
     if (!opened) return opened.failure();
     state.opened = std::move(opened.value());
   }
-  return state.opened->image_of(wanted.names);
+  auto image = state.opened->source_of(wanted.names);
+  if (!image) return image.failure();
+  if (GivenImages::kReplicasMax.is_reached_by(state.to_give.size())) state.to_give.erase(state.to_give.begin());
+  const CheckpointManifest& manifest = state.opened->manifest();
+  StateToGive given{std::move(image.value()), manifest.optimizer_step, manifest.tokens_total};
+  state.to_give.insert_or_assign(key, given);
+  return given;
+}
+
+Result<StateImage> read_piece(StorageState& state, const FetchState& wanted) {
+  const auto given = state_for(state, wanted);
+  if (!given) return given.failure();
+  const std::uint64_t total = given->image->byte_count();
+  if (wanted.offset > total) return fail(Error::kInvalidData, "a piece behind the state's end is asked for");
+  auto bytes = given->image->read(wanted.offset, kImagePieceBytes);
+  if (!bytes) return bytes.failure();
+  return StateImage{
+      wanted.replica, wanted.step, std::move(bytes.value()), {}, given->optimizer_step, given->tokens_total,
+      wanted.offset,  total};
 }
 
 void fetch(Self self, const FetchState& wanted) {
-  if (!self->state.given.is_due(wanted.replica, self->clock().now())) return;
-  const TracedSpan span(self->state.trace, cause_of(wanted.branch, wanted.step, {}), "load");
-  const auto image = read_state(self->state, wanted);
-  self->state.opened_at = self->clock().now();
+  auto& state = self->state;
+  if (wanted.offset == 0 && !state.given.is_due(wanted.replica, self->clock().now())) return;
+  const TracedSpan span(state.trace, cause_of(wanted.branch, wanted.step, {}), "load");
+  auto piece = read_piece(state, wanted);
+  state.opened_at = self->clock().now();
   const Address to = to_stage({}, wanted.replica);
-  if (!image) return post(self, to, StateUnavailable{wanted.replica, wanted.step, image.failure().message});
-  const CheckpointManifest& manifest = self->state.opened->manifest();
-  post(self, to,
-       StateImage{wanted.replica, wanted.step, image.value(), {}, manifest.optimizer_step, manifest.tokens_total});
-  self->state.given.given(wanted.replica, self->clock().now());
+  if (!piece) return post(self, to, StateUnavailable{wanted.replica, wanted.step, piece.failure().message});
+  post(self, to, std::move(piece.value()));
+  if (wanted.offset == 0) state.given.given(wanted.replica, self->clock().now());
 }
 
 void close_unread(Self self) {
-  if (self->clock().now() - self->state.opened_at >= kOpenedFor) self->state.opened.reset();
+  if (self->clock().now() - self->state.opened_at < kOpenedFor) return;
+  self->state.opened.reset();
+  self->state.to_give.clear();
 }
 
 // A piece that cannot be kept is not confirmed: its sender tries again, and drops what does not fit there.
@@ -90,6 +145,12 @@ void keep(Self self, const FileChunk& chunk) {
   if (!size && files.is_news(chunk, size.failure())) log_warn("storage", size.failure().message);
   if (!size) return;
   post(self, {chunk.process, Role::kTracer, {}, {}}, FileKept{chunk.kind, size.value()});
+}
+
+void arriving(Self self, const StateProgress& progress) {
+  const Instant now = self->clock().now();
+  if (progress.is_shard) return self->state.settings.intake->arriving(progress, now);
+  self->state.given.arriving(progress.replica, progress.bytes, now);
 }
 
 // Counted first: what ends this actor will not end the next one.
@@ -109,16 +170,16 @@ StorageActor::behavior_type storage(Self self, StorageSettings settings) {
   state.pulse = enter(state.settings.board, "storage");
   self->send(state.settings.router,
              Attach{Role::kStorage, {}, {}, caf::actor_cast<caf::actor>(self), state.pulse, state.settings.taken});
+  ask_for_pieces(self);  // for shards that came in an earlier life
   return {
       [](const Inject& order) { suffer(order); },
       hear<Hearer::kStorage>(BodyHandlers{
           [self](const SaveShard& shard) { took(self), save(self, shard); },
           [self](const FetchState& wanted) { took(self), fetch(self, wanted); },
-          [self](const StateProgress& progress) {
-            self->state.given.arriving(progress.replica, progress.bytes, self->clock().now());
-          },
+          [self](const StateProgress& progress) { arriving(self, progress); },
           [self](const FileChunk& chunk) { keep(self, chunk), close_unread(self); },
       }),
+      [self](const Tick&) { tick(self); },
       caf::after(kOpenedFor) >> [self] { close_unread(self); },  // nothing came meanwhile
   };
 }

@@ -5,14 +5,17 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "messages/actor_types.h"
 #include "runtime/storage/checkpoint_reader.h"
 #include "runtime/storage/checkpoint_writer.h"
 #include "runtime/storage/given_images.h"
+#include "runtime/storage/image/shard_intake.h"
 #include "runtime/storage/remote_files.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/tracer.h"
@@ -27,6 +30,14 @@ struct StorageSettings {
   std::shared_ptr<ActorBoard> board = nullptr;
   // Counts what this actor has taken, over all its lives: no shard is lost when it is started again.
   std::shared_ptr<std::atomic<std::uint64_t>> taken = std::make_shared<std::atomic<std::uint64_t>>(0);
+  std::shared_ptr<ShardIntake> intake = std::make_shared<ShardIntake>();  // over all its lives, as the writer
+};
+
+// What a replica starts with.
+struct StateToGive {
+  std::shared_ptr<ImageSource> image;
+  std::uint64_t optimizer_step = 0;
+  std::uint64_t tokens_total = 0;
 };
 
 struct StorageState {
@@ -34,10 +45,12 @@ struct StorageState {
   StorageSettings settings;
   std::shared_ptr<ActorPulse> pulse;
   std::optional<RemoteFiles> files;
-  // The last one read, in memory whole: the replicas of a resumed run ask one after the other. Not for longer.
+  // The last one verified: the replicas of a resumed run ask one after the other. Not for longer.
   std::optional<Checkpoint> opened;
+  std::map<std::pair<Incarnation, std::uint64_t>, StateToGive> to_give;  // cut out of it, by step
   Instant opened_at;
   GivenImages given;
+  bool is_ticking = false;  // while shards come in pieces
   ActorTrace trace;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "messages/values/one_of_members.h"
+#include "runtime/base/check.h"
 
 namespace shoal {
 namespace {
@@ -45,12 +46,27 @@ struct Runner {
     }
     return Applied{executor.state_digest()};
   }
-  JobResult operator()(const ImageJob&) const { return Imaged{executor.state_image()}; }
+  JobResult operator()(const ImageJob&) const {
+    auto source = executor.image_source();
+    const std::uint64_t total = source->byte_count();
+    if (!kImagePieceBytes.is_exceeded_by(total)) return Imaged{executor.state_image(), total};
+    TensorBlob first = piece_of(*source, 0);
+    return Imaged{std::move(first), total, std::move(source)};
+  }
+  JobResult operator()(const PieceJob& job) const {
+    return PieceRead{piece_of(*job.source, job.offset)};
+  }
   JobResult operator()(const LoadJob& job) const {
     if (job.image) {
       const Status loaded = executor.load_state(*job.image);
       if (!loaded) return LoadRefused{loaded.failure().message};
     }
+    return Loaded{executor.state_digest()};
+  }
+  JobResult operator()(const LoadPieceJob& job) const {
+    const auto is_whole = executor.load_piece(job.piece);
+    if (!is_whole) return LoadRefused{is_whole.failure().message};
+    if (!is_whole.value()) return PieceLoaded{};
     return Loaded{executor.state_digest()};
   }
   JobResult operator()(const FollowJob& job) const {
@@ -72,6 +88,12 @@ struct Runner {
   }
 
  private:
+  // An executor's image lies in memory: reading it does not fail.
+  [[nodiscard]] static TensorBlob piece_of(ImageSource& source, std::uint64_t offset) {
+    auto piece = source.read(offset, kImagePieceBytes);
+    CHECK(piece.ok(), "a piece of an image in memory");
+    return std::move(piece.value());
+  }
   [[nodiscard]] Differentiated finish(MicrobatchId microbatch, BackwardResult result, WeightGradients when) const {
     Differentiated finished{microbatch, std::move(result), std::nullopt};
     if (when == WeightGradients::kAtOnce) finished.accumulated = executor.accumulate(microbatch);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,9 +47,19 @@ struct AdoptJob {
 struct ApplyJob {
   std::optional<UpdateOrder> update;  // none: the step is skipped
 };
+// The image of the state: all of it, or its first piece where it is larger than that.
 struct ImageJob {};
+// A further piece of an image.
+struct PieceJob {
+  std::shared_ptr<ImageSource> source;
+  std::uint64_t offset = 0;
+};
 struct LoadJob {
   std::optional<TensorBlob> image;  // none: the state the executor was made with
+};
+// A piece of an image that is loaded in its order; the last one gives Loaded.
+struct LoadPieceJob {
+  ImagePiece piece;
 };
 // A step that the members of the stage have committed, repeated by a joiner.
 struct FollowJob {
@@ -65,8 +76,9 @@ struct ApplyRoundJob {
 };
 struct RestartFromOuterJob {};
 
-using Job = OneOf<ForwardJob, LossJob, BackwardJob, AccumulateJob, EvaluateJob, ZeroJob, ContributeJob, AdoptJob,
-                  ApplyJob, ImageJob, LoadJob, FollowJob, ContributeRoundJob, ApplyRoundJob, RestartFromOuterJob>;
+using Job =
+    OneOf<ForwardJob, LossJob, BackwardJob, AccumulateJob, EvaluateJob, ZeroJob, ContributeJob, AdoptJob, ApplyJob,
+          ImageJob, PieceJob, LoadJob, LoadPieceJob, FollowJob, ContributeRoundJob, ApplyRoundJob, RestartFromOuterJob>;
 
 struct Forwarded {
   MicrobatchId microbatch;
@@ -96,11 +108,17 @@ struct Applied {
   std::uint64_t state_digest = 0;
 };
 struct Imaged {
-  TensorBlob image;
+  TensorBlob image;                             // its first piece, where there are others
+  std::uint64_t bytes_total = 0;                // of the image
+  std::shared_ptr<ImageSource> rest = nullptr;  // for the other pieces; none: there are none
+};
+struct PieceRead {
+  TensorBlob bytes;
 };
 struct Loaded {
   std::uint64_t state_digest = 0;
 };
+struct PieceLoaded {};
 struct LoadRefused {
   std::string reason;
 };
@@ -119,8 +137,9 @@ struct RestartedFromOuter {
   std::uint64_t state_digest = 0;
 };
 
-using JobResult = OneOf<Forwarded, Differentiated, Accumulated, Evaluated, Zeroed, Contributed, Adopted, Applied,
-                        Imaged, Loaded, LoadRefused, Followed, RoundContributed, RoundApplied, RestartedFromOuter>;
+using JobResult =
+    OneOf<Forwarded, Differentiated, Accumulated, Evaluated, Zeroed, Contributed, Adopted, Applied, Imaged, PieceRead,
+          Loaded, PieceLoaded, LoadRefused, Followed, RoundContributed, RoundApplied, RestartedFromOuter>;
 
 // Runs to the end on the calling thread. A bug in the executor throws and ends the actor.
 [[nodiscard]] JobResult run_job(StageExecutor& executor, const Job& job);

@@ -16,22 +16,27 @@ struct Reader {
   const Letter& letter;
   std::uint64_t received;
 
-  [[nodiscard]] Letter of_copy(StateProgress progress, const TensorBlob& tensor) const {
+  // Counts what came before this piece, too.
+  [[nodiscard]] std::uint64_t come(const TensorBlob& piece, std::uint64_t offset) const {
+    return offset + std::min<std::uint64_t>(received, piece.byte_count());
+  }
+  [[nodiscard]] Letter of_copy(StateProgress progress) const {
     progress.stage = letter.to.stage;
-    progress.bytes = std::min<std::uint64_t>(received, tensor.byte_count());
-    progress.bytes_total = tensor.byte_count();
     return {letter.from, letter.to, progress};
   }
   std::optional<Letter> operator()(const StateImage& image) const {
-    return of_copy({{}, image.step, {}, image.replica, image.donor, false, 0, 0}, image.image);
+    const std::uint64_t total = std::max<std::uint64_t>(image.bytes_total, image.image.byte_count());
+    return of_copy({{}, image.step, {}, image.replica, image.donor, false, come(image.image, image.offset), total});
   }
   std::optional<Letter> operator()(const StepSum& sum) const {
-    return of_copy({sum.branch, sum.step.value, {}, sum.replica, sum.donor, false, 0, 0}, sum.values);
+    return of_copy(
+        {sum.branch, sum.step.value, {}, sum.replica, sum.donor, false, come(sum.values, 0), sum.values.byte_count()});
   }
   std::optional<Letter> operator()(const SaveShard& shard) const {
+    const std::uint64_t total = std::max<std::uint64_t>(shard.bytes_total, shard.image.byte_count());
     StateProgress progress{shard.branch, shard.step, shard.stage, shard.replica, {}, true, 0, 0};
-    progress.bytes = std::min<std::uint64_t>(received, shard.image.byte_count());
-    progress.bytes_total = 2 * shard.image.byte_count();  // the shard is to be written, too
+    progress.bytes = come(shard.image, shard.offset);
+    progress.bytes_total = 2 * total;  // the shard is to be written, too
     return Letter{{}, to_supervisor(), progress};
   }
   std::optional<Letter> operator()(const Part& part) const {

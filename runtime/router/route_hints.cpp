@@ -1,4 +1,4 @@
-// Hints come from two messages: FetchState of a replica that starts, and Join of a node.
+// Hints come from FetchState of a replica that starts, SaveShard of one that the view may not have yet, and Join.
 #include "runtime/router/route_hints.h"
 
 namespace shoal {
@@ -7,10 +7,17 @@ void RouteHints::read(LinkId link, const LinkIdentity& sender, const MessageBody
   if (const auto* join = std::get_if<Join>(&body)) {
     if (kCountMax.is_reached_by(joining_.size())) joining_.erase(joining_.begin());
     joining_[join->nonce] = link;
-  } else if (const auto* fetch = std::get_if<FetchState>(&body); fetch != nullptr && sender.process) {
-    if (kCountMax.is_reached_by(fetching_.size())) fetching_.erase(fetching_.begin());
-    fetching_[fetch->replica] = *sender.process;
+  } else if (const auto* fetch = std::get_if<FetchState>(&body)) {
+    note(fetch->replica, sender);
+  } else if (const auto* shard = std::get_if<SaveShard>(&body)) {
+    note(shard->replica, sender);
   }
+}
+
+void RouteHints::note(Incarnation replica, const LinkIdentity& sender) {
+  if (!sender.process) return;
+  if (kCountMax.is_reached_by(fetching_.size())) fetching_.erase(fetching_.begin());
+  fetching_[replica] = *sender.process;
 }
 
 void RouteHints::link_ended(LinkId link) {

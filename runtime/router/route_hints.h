@@ -1,4 +1,5 @@
-// Routes that no journal says: a replica that fetches its state is no member yet, a joining node has no number.
+// Routes that no journal says: a replica that fetches its state is no member yet, one that saves may not be in this
+// view yet, a joining node has no number.
 //
 // Nothing of a process stays when it has left, and each kind of hint is bounded: the oldest is forgotten. Pure.
 #pragma once
@@ -24,7 +25,7 @@ class RouteHints {
   void link_ended(LinkId link);
   void keep_those(const std::function<bool(ProcessIncarnation)>& is_there);
 
-  // Returns the process of a replica that fetches its state.
+  // Returns the process of a replica that fetches its state, or saves it.
   [[nodiscard]] std::optional<ProcessIncarnation> process_of(Incarnation replica) const;
   // Returns the link that the newest Join with this nonce came by.
   [[nodiscard]] std::optional<LinkId> link_of_join(std::uint64_t nonce) const;
@@ -32,6 +33,8 @@ class RouteHints {
   [[nodiscard]] std::size_t size() const { return fetching_.size() + joining_.size(); }
 
  private:
+  void note(Incarnation replica, const LinkIdentity& sender);
+
   std::map<Incarnation, ProcessIncarnation> fetching_;
   std::map<std::uint64_t, LinkId> joining_;  // by Join::nonce
 };

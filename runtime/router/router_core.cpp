@@ -224,7 +224,11 @@ void RouterCore::receive_progress(LinkId link, const EncodedLetter& part, std::u
   const auto letter = decode(part.bytes, part.buffers);
   if (!letter.value || objection_to(*letter.value, link, links_, mail_.view())) return;
   auto progress = progress_of(*letter.value, received);
-  if (progress) mail_.route(std::move(*progress), now);
+  if (!progress) return;
+  // Storage asks again for a piece of which nothing comes.
+  const bool is_shard = std::holds_alternative<SaveShard>(letter.value->body);
+  if (is_shard) mail_.route({letter.value->from, letter.value->to, progress->body}, now);
+  mail_.route(std::move(*progress), now);
 }
 
 void RouterCore::lane_up(LinkId link) {

@@ -43,8 +43,13 @@ void StateCopy::record(const Commit& commit) {
   committed_ = commit.step.value + 1;
   if (!schedule_ || (schedule_->due_at(committed_).empty() && !commit.is_last)) return;
   newest_round_ = committed_;
+  ask_anew();
+}
+
+void StateCopy::ask_anew() {
   is_asking_ = true;
   asked_at_.reset();
+  pieces_.reset();
 }
 
 // Whoever was named first is not in the view because the journal has not come to where it was.
@@ -68,6 +73,7 @@ bool StateCopy::has_donor() {
   is_refused_ = false;
   if (donor_ != before) {
     asked_at_.reset();
+    pieces_.reset();
     said_at_.reset();
   }
   return true;
@@ -85,11 +91,16 @@ FetchState StateCopy::request(std::uint64_t version, std::vector<std::string> na
 }
 
 std::optional<FetchState> StateCopy::due(Instant now) {
-  if (is_stuck(now)) {
-    is_asking_ = true;
-    asked_at_.reset();
-  }
+  if (is_stuck(now)) ask_anew();
   if (!has_donor()) return std::nullopt;
+  if (is_asking_ && pieces_) {
+    const auto offset = pieces_->window.due(now);
+    if (!offset) return std::nullopt;
+    FetchState further = request(pieces_->version, setup_.names);
+    further.offset = *offset;
+    further.held = pieces_->window.held();
+    return further;
+  }
   if (is_asking_) {
     if (asked_at_ && now - *asked_at_ < kAskAgain) return std::nullopt;
     if (!asked_at_) first_asked_at_ = now;
@@ -104,12 +115,24 @@ std::optional<FetchState> StateCopy::due(Instant now) {
 // Steps without a record are too old to follow from there.
 bool StateCopy::accepts(const StateImage& image, Instant now) {
   const bool is_ours = image.replica == setup_.self && image.donor == donor_ && is_asking_ && asked_at_;
-  if (!is_ours) return false;
+  if (!is_ours || pieces_.has_value() != (image.offset > 0)) return false;
+  const std::uint64_t bytes = image.image.byte_count();
+  if (bytes == 0 && image.bytes_total > 0) return false;
+  const bool is_next = !pieces_ || (pieces_->version == image.step && pieces_->window.is_next(image.offset) &&
+                                    pieces_->window.bytes_total() == image.bytes_total);
+  if (!is_next) return false;
   const bool is_followable =
       (image.step >= committed_ || records_.contains(image.step)) && !has_round_after(image.step);
-  if (!is_followable) asked_at_.reset();
+  if (!is_followable) ask_anew();
   image_took_ = now - first_asked_at_;
-  return is_followable;
+  if (!is_followable) return false;
+  const bool is_first_of_several = !pieces_ && bytes < image.bytes_total;
+  if (is_first_of_several) pieces_ = Pieces{image.step, PieceWindow(bytes, image.bytes_total, now)};
+  return true;
+}
+
+void StateCopy::took_piece(std::uint64_t bytes, Instant now) {
+  if (pieces_) pieces_->window.took(bytes, now);
 }
 
 void StateCopy::loaded(std::uint64_t version, Instant now) {
@@ -118,6 +141,7 @@ void StateCopy::loaded(std::uint64_t version, Instant now) {
   is_asking_ = false;
   is_refused_ = false;
   asked_at_.reset();
+  pieces_.reset();
   said_at_.reset();
   moved_at_ = now;
   std::erase_if(sums_, [&](const auto& sum) { return sum.first < version; });
@@ -126,7 +150,10 @@ void StateCopy::loaded(std::uint64_t version, Instant now) {
 bool StateCopy::arriving(const StateProgress& progress, Instant now) {
   const bool is_ours = progress.replica == setup_.self && progress.donor == donor_;
   if (is_ours && !is_asking_) moved_at_ = now;
-  return is_ours && is_asking_;
+  if (!is_ours || !pieces_) return is_ours && is_asking_;
+  const bool is_of_a_sum = progress.bytes_total != pieces_->window.bytes_total();
+  if (!is_of_a_sum) pieces_->window.arriving(now);
+  return !is_of_a_sum;
 }
 
 void StateCopy::hold(const StepSum& sum, Instant now) {
@@ -137,7 +164,9 @@ void StateCopy::hold(const StepSum& sum, Instant now) {
 }
 
 void StateCopy::refused(const StateUnavailable& refusal) {
-  if (refusal.replica == setup_.self && refusal.donor == donor_) is_refused_ = true;
+  if (refusal.replica != setup_.self || refusal.donor != donor_) return;
+  is_refused_ = true;
+  if (pieces_) ask_anew();
 }
 
 std::optional<FollowedStep> StateCopy::next() {

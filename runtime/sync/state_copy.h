@@ -1,6 +1,7 @@
 // How a joiner comes to hold the state of its stage while training goes on (P-26, P-26a, P-27).
 //
-//   asking ──StateImage of version v──▶ following: StepSum of step v, v+1, ... each with its Commit ──▶ current
+//   asking ──StateImage of version v, all its pieces──▶ following: StepSum of step v, v+1, ... each with its Commit ──▶
+//   current
 //     ▲                                   │
 //     └── the donor left the view, refuses, or a sum is lost: copy again, from the next member of the view ──┘
 //
@@ -27,6 +28,7 @@
 #include "runtime/base/bound.h"
 #include "runtime/base/clock.h"
 #include "runtime/journal/round_plan.h"
+#include "runtime/storage/image/piece_window.h"
 
 namespace shoal {
 
@@ -68,10 +70,11 @@ class StateCopy {
   void follow(const JournalEntry& entry, Instant now);
   // So far the journal has been followed, whatever of it was told.
   void reach(JournalPosition position) { position_ = std::max(position_, position); }
-  // Returns what to tell the donor, when it is time to.
+  // Returns what to tell the donor, when it is time to; asked until there is nothing.
   [[nodiscard]] std::optional<FetchState> due(Instant now);
-  // True for the image that was asked for: load it, then loaded().
+  // True for the image that was asked for, or its next piece: load it, then took_piece() or loaded().
   [[nodiscard]] bool accepts(const StateImage& image, Instant now);
+  void took_piece(std::uint64_t bytes, Instant now);
   void loaded(std::uint64_t version, Instant now);
   // Takes note that part of an image or of a sum has come. Returns whether it is of the image that is waited for.
   [[nodiscard]] bool arriving(const StateProgress& progress, Instant now);
@@ -86,8 +89,17 @@ class StateCopy {
   [[nodiscard]] bool fell_behind() const { return version_ && is_asking_; }
   [[nodiscard]] Incarnation donor() const { return donor_; }
   [[nodiscard]] std::uint64_t copies() const { return copies_; }
+  // Of the image on its way, from its first byte on.
+  [[nodiscard]] std::uint64_t held_bytes() const { return pieces_ ? pieces_->window.held() : 0; }
 
  private:
+  struct Pieces {
+    std::uint64_t version = 0;
+    PieceWindow window;
+  };
+
+  // The image on its way is of no use: another one is asked for.
+  void ask_anew();
   [[nodiscard]] bool is_stuck(Instant now) const;
   [[nodiscard]] bool has_round_after(std::uint64_t version) const;
   [[nodiscard]] bool is_first_to_come() const;
@@ -108,6 +120,7 @@ class StateCopy {
   std::map<std::uint64_t, FollowedStep> records_;  // by step, without their sums
   std::map<std::uint64_t, StepSum> sums_;          // by step
   std::optional<Instant> asked_at_;                // for the image on its way
+  std::optional<Pieces> pieces_;                   // of it, once the first one of several was accepted
   std::optional<Instant> said_at_;                 // which version is held
   Instant first_asked_at_{};
   Instant moved_at_{};  // when something last came

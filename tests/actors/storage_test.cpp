@@ -7,6 +7,7 @@
 #include "tests/actors/lone_actor.h"
 #include "tests/runtime/data/scratch.h"
 #include "tests/runtime/storage/shards.h"
+#include "tests/support/bounds/knobs.h"
 
 namespace shoal {
 namespace {
@@ -106,29 +107,107 @@ TEST_F(StorageTest, TellsTheSupervisorOfAShardThatIsWritten) {
   EXPECT_EQ(told.back(), (StateProgress{shard.branch, 10, StageId{1}, shard.replica, {}, true, twice, twice}));
 }
 
-// What was read is in memory once more: kept while one replica asks after the other, given back when none does.
+// To verify what is read takes a while: it is kept while one replica asks after the other, given back when none does.
 TEST_F(StorageTest, S6KeepsWhatItReadOnlyWhileItIsAskedFor) {
   save_step(10);
   fetch(10);
   std::filesystem::remove_all(checkpoint_folder(scratch_.path(), 10));
   fetch(10, 6);
   EXPECT_EQ(lone_.sent<StateImage>().size(), 2U) << "read once for both";
-  lone_.advance(std::chrono::seconds(6));
+  lone_.advance(std::chrono::seconds(121));
   fetch(10, 7);
   EXPECT_EQ(lone_.sent<StateImage>().size(), 2U);
-  EXPECT_EQ(lone_.sent<StateUnavailable>().size(), 1U) << "not in memory any more";
+  EXPECT_EQ(lone_.sent<StateUnavailable>().size(), 1U) << "not kept any more";
 }
 
 TEST_F(StorageTest, S6GivesBackWhatItReadThoughPiecesOfLogsComeAllTheTime) {
   save_step(10);
   fetch(10);
   std::filesystem::remove_all(checkpoint_folder(scratch_.path(), 10));
-  for (int second = 0; second < 6; ++second) {
+  for (int second = 0; second < 121; ++second) {
     lone_.advance(std::chrono::seconds(1));
     lone_.give(actor_, FileChunk{});
   }
   fetch(10, 6);
   EXPECT_EQ(lone_.sent<StateUnavailable>().size(), 1U);
+}
+
+// The bytes of a state, as pieces of this size.
+std::vector<TensorBlob> cut(const TensorBlob& image, std::size_t size) {
+  WholeImage source(image);
+  std::vector<TensorBlob> pieces;
+  for (std::uint64_t at = 0; at < image.byte_count(); at += size) pieces.push_back(source.read(at, size).value());
+  return pieces;
+}
+
+TEST_F(StorageTest, P26bWritesAShardThatComesInPieces) {
+  Knobs knobs;
+  knobs.set("storage.pieces_asked_for", 1);
+  const SaveShard whole = shard_of(10, 0, 1);
+  const std::uint64_t total = whole.image.byte_count();
+  SaveShard piece = whole;
+  piece.bytes_total = total;
+  const auto pieces = cut(whole.image, 100);
+  ASSERT_GT(pieces.size(), 3U);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    EXPECT_TRUE(lone_.sent<CheckpointSaved>().empty());
+    piece.image = pieces[i];
+    piece.offset = 100 * i;
+    lone_.give(actor_, piece);
+    lone_.give(actor_, piece);  // a repeat
+    EXPECT_EQ(lone_.sent<StateProgress>().empty(), i + 1 < pieces.size()) << "the router tells of what comes";
+    const auto questions = lone_.sent<FetchShard>();
+    ASSERT_FALSE(questions.empty());
+    EXPECT_EQ(questions.back().replica, whole.replica);
+    EXPECT_EQ(questions.back().held, piece.offset + piece.image.byte_count());
+  }
+  ASSERT_EQ(lone_.sent<CheckpointSaved>().size(), 1U);
+  EXPECT_EQ(lone_.sent<FetchShard>().back().offset, total) << "the giver hears of the end";
+  fetch(10);
+  EXPECT_EQ(lone_.sent<StateImage>().at(0).image, state_image({"wte.weight"}, 10));
+}
+
+TEST_F(StorageTest, P26bAsksAgainAndThenSaysThatAShardIsLost) {
+  SaveShard piece = shard_of(10, 0, 1);
+  piece.bytes_total = piece.image.byte_count();
+  piece.image = cut(piece.image, 100)[0];
+  lone_.give(actor_, piece);
+  const std::size_t asked = lone_.sent<FetchShard>().size();
+  EXPECT_GT(asked, 0U);
+  lone_.advance(std::chrono::seconds(25));
+  EXPECT_EQ(lone_.sent<FetchShard>().size(), asked);
+  for (int second = 0; second < 10; ++second) lone_.advance(std::chrono::seconds(1));
+  EXPECT_GT(lone_.sent<FetchShard>().size(), asked);
+  EXPECT_TRUE(lone_.sent<StateUnavailable>().empty());
+  for (int second = 0; second < 400; ++second) lone_.advance(std::chrono::seconds(1));
+  ASSERT_EQ(lone_.sent<StateUnavailable>().size(), 1U);
+  EXPECT_EQ(lone_.sent<StateUnavailable>()[0].replica, piece.replica);
+}
+
+TEST_F(StorageTest, P26bGivesAStateInPiecesThoughItsCheckpointIsGone) {
+  Knobs knobs;
+  knobs.set("storage.image_piece_bytes", 100);
+  save_step(10);
+  fetch(10);
+  const auto first = lone_.sent<StateImage>();
+  ASSERT_EQ(first.size(), 1U);
+  const TensorBlob expected = state_image({"wte.weight"}, 10);
+  ASSERT_GT(expected.byte_count(), 200U);
+  EXPECT_EQ(first[0].bytes_total, expected.byte_count());
+  std::filesystem::remove_all(checkpoint_folder(scratch_.path(), 10));
+  for (std::uint64_t offset = 100; offset < expected.byte_count(); offset += 100) {
+    lone_.give(actor_, FetchState{Incarnation{5}, 10, {"wte.weight"}, {}, {}, offset, offset});
+  }
+  std::vector<std::byte> bytes;
+  for (const StateImage& piece : lone_.sent<StateImage>()) {
+    EXPECT_EQ(piece.offset, bytes.size());
+    EXPECT_EQ(piece.optimizer_step, 10U);
+    bytes.insert(bytes.end(), piece.image.as<std::byte>(), piece.image.as<std::byte>() + piece.image.byte_count());
+  }
+  ASSERT_EQ(bytes.size(), expected.byte_count());
+  EXPECT_EQ(std::memcmp(bytes.data(), expected.bytes->data(), bytes.size()), 0);
+  lone_.give(actor_, FetchState{Incarnation{5}, 10, {"wte.weight"}, {}, {}, bytes.size() + 1, 0});
+  EXPECT_EQ(lone_.sent<StateUnavailable>().size(), 1U) << "behind its end";
 }
 
 }  // namespace

@@ -111,6 +111,7 @@ template Effects ReplicaCore::receive(const FetchState&, Instant);
 template Effects ReplicaCore::receive(const StepSum&, Instant);
 template Effects ReplicaCore::receive(const StateProgress&, Instant);
 template Effects ReplicaCore::receive(const SaveState&, Instant);
+template Effects ReplicaCore::receive(const FetchShard&, Instant);
 template Effects ReplicaCore::receive(const CollectiveEvent&, Instant);
 
 void ReplicaCore::follow(const JournalEntry& entry) {

@@ -83,7 +83,7 @@ const std::vector<MemoryItem>& memory_items() {
       {"activations", "what backward needs of the microbatches in flight", &MemoryNeed::activations},
       {"letters", "activations and gradients kept until the commit", &MemoryNeed::letters},
       {"reduction", "what is summed up over replicas, in place of activations", &MemoryNeed::reduction},
-      {"image", "a copy of the state while a checkpoint is saved", &MemoryNeed::image},
+      {"image", "a copy of the state, if an update comes before a checkpoint of it has left", &MemoryNeed::image},
       {"allocator", "free memory between buffers that come and go", &MemoryNeed::allocator},
       {"program", "code and libraries", &MemoryNeed::program}};
   return items;

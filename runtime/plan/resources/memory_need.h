@@ -26,7 +26,7 @@ struct MemoryNeed {
   std::uint64_t activations = 0;   // of the microbatches in flight
   std::uint64_t letters = 0;       // activations and gradients that are kept to be sent again until the commit
   std::uint64_t reduction = 0;     // a copy of the accumulators, the sum that comes back, and parts on their way
-  std::uint64_t image = 0;         // a copy of the state, while it is saved or given and the next step computed
+  std::uint64_t image = 0;         // what an update leaves of a state that is saved or given; all of it at most
   std::uint64_t allocator = 0;     // what lies free between buffers that come and go
   std::uint64_t program = 0;       // code and libraries
 };

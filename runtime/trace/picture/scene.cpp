@@ -31,7 +31,9 @@ std::optional<PieceKind> kind_of(std::string_view work) {
   if (work == "contribute" || work == "adopt" || work == "zero") return PieceKind::kReduce;
   if (work == "apply") return PieceKind::kApply;
   if (work == "evaluate") return PieceKind::kEvaluate;
-  if (work == "image" || work == "load" || work == "save") return PieceKind::kState;
+  if (work == "image" || work == "piece" || work == "load" || work == "load_piece" || work == "save") {
+    return PieceKind::kState;
+  }
   return std::nullopt;
 }
 

@@ -74,7 +74,7 @@ std::optional<Objection> begin_job(ReplicaState& state, std::string_view word, s
   if (state.owed.is_end) return past_its_end();
   state.owed.is_working = true;
   const bool is_apply = word == "apply";
-  if (is_apply != state.owed.is_applying && (is_apply || word != "image")) {
+  if (is_apply != state.owed.is_applying && (is_apply || (word != "image" && word != "piece"))) {
     return object("P-23", is_apply ? "applies without a commit that names its sum" : "works on before its apply");
   }
   if (word == "apply_round" && !state.owed.is_at_boundary) {

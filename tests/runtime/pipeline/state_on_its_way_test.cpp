@@ -36,6 +36,20 @@ TEST(StateOnItsWay, AShardIsToldToTheSupervisorAndHalfDoneWhenItHasCome) {
             (StateProgress{Branch{2}, 30, StageId{1}, kSaver, {}, true, 1000, 2000}));
 }
 
+TEST(StateOnItsWay, APieceCountsWhatCameBeforeIt) {
+  StateImage image{kJoiner, 12, bytes(1000), kDonor, 0, 0, 3000, 9000};
+  const auto of_image = progress_of({kThere, to_stage(kHere, kJoiner), image}, 400);
+  ASSERT_TRUE(of_image);
+  EXPECT_EQ(std::get<StateProgress>(of_image->body), (StateProgress{{}, 12, {}, kJoiner, kDonor, false, 3400, 9000}));
+  SaveShard shard;
+  shard.image = bytes(1000);
+  shard.offset = 3000;
+  shard.bytes_total = 9000;
+  const auto of_shard = progress_of({kThere, {kHere, Role::kStorage, {}, {}}, shard}, 5000);
+  ASSERT_TRUE(of_shard);
+  EXPECT_EQ(std::get<StateProgress>(of_shard->body), (StateProgress{{}, 0, {}, {}, {}, true, 4000, 18000}));
+}
+
 TEST(StateOnItsWay, ASumIsToldLikeAnImage) {
   const StepSum sum{kJoiner, kDonor, {}, StepId{5}, 1, bytes(8)};
   EXPECT_TRUE(progress_of({kThere, to_stage(kHere, kJoiner), sum}, 4));

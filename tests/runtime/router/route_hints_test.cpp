@@ -31,6 +31,14 @@ TEST(RouteHints, SayWhereAReplicaFetchesItsStateUntilTheJournalSaysIt) {
   EXPECT_FALSE(hints.process_of(Incarnation{12}));
 }
 
+TEST(RouteHints, SayWhereAReplicaIsThatSavesItsState) {
+  RouteHints hints;
+  SaveShard shard;
+  shard.replica = Incarnation{12};
+  hints.read(kLink, node(5), shard);
+  EXPECT_EQ(hints.process_of(Incarnation{12}), ProcessIncarnation{5}) << "storage asks for more of it";
+}
+
 TEST(RouteHints, SayWhichLinkTheNewestJoinCameBy) {
   RouteHints hints;
   hints.read(LinkId{1}, node(5), join_of(77));

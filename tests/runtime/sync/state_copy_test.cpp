@@ -8,6 +8,7 @@
 
 #include "runtime/sync/state_feed.h"
 #include "tests/runtime/sync/diloco_config.h"
+#include "tests/support/bounds/knobs.h"
 
 namespace shoal {
 namespace {
@@ -478,6 +479,99 @@ TEST(StateFeeds, FourJoinersAtATimeAndTheSilentOnesMakeRoom) {
   }
   EXPECT_EQ(ask(77, start()), Answer::kRefuse);
   EXPECT_EQ(ask(77, start() + 4 * StateFeeds::kImageLost), Answer::kImage);
+}
+
+StateImage piece(std::uint64_t version, std::uint64_t offset, std::uint64_t bytes, std::uint64_t total = 100) {
+  TensorBlob values{DType::kUint8, {static_cast<std::int64_t>(bytes)}, std::make_shared<AlignedBuffer>(bytes)};
+  return {kSelf, version, std::move(values), kFirst, 0, 0, offset, total};
+}
+
+// Asked, and the first piece of 40 bytes of 100 is there, of version 3.
+Bench copying() {
+  Bench bench;
+  bench.add(kFirst);
+  for (std::uint64_t step = 0; step < 3; ++step) bench.commit(step);
+  EXPECT_TRUE(bench.due());
+  EXPECT_TRUE(bench.copy.accepts(piece(3, 0, 40), bench.now));
+  bench.copy.took_piece(40, bench.now);
+  return bench;
+}
+
+TEST(StateCopy, P26bAsksForPieceAfterPieceOfOneVersion) {
+  Knobs knobs;
+  knobs.set("storage.pieces_asked_for", 2);
+  Bench bench = copying();
+  const auto first = bench.due(), second = bench.due();
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(*first, (FetchState{kSelf, 3, kNames, kFirst, {}, 40, 40}));
+  EXPECT_EQ(second->offset, 80U);
+  EXPECT_FALSE(bench.due());
+  bench.commit(3);
+  bench.sum(3);
+  EXPECT_FALSE(bench.copy.accepts(piece(4, 40, 40), bench.now)) << "of another version";
+  EXPECT_FALSE(bench.copy.accepts(piece(3, 80, 20), bench.now)) << "out of turn";
+  EXPECT_FALSE(bench.copy.accepts(piece(3, 0, 40), bench.now)) << "the first one again";
+  EXPECT_TRUE(bench.copy.accepts(piece(3, 40, 40), bench.now));
+  bench.copy.took_piece(40, bench.now);
+  EXPECT_FALSE(bench.copy.is_current());
+  EXPECT_FALSE(bench.copy.next()) << "nothing is followed before all is there";
+  EXPECT_TRUE(bench.copy.accepts(piece(3, 80, 20), bench.now));
+  bench.copy.loaded(3, bench.now);
+  EXPECT_EQ(bench.follow_all(), Steps{3}) << "the step that was committed meanwhile";
+  EXPECT_TRUE(bench.copy.is_current());
+}
+
+TEST(StateCopy, P26bAnEmptyPieceAndOneOfAnotherImageAreNone) {
+  Bench bench = copying();
+  (void)bench.due();
+  EXPECT_FALSE(bench.copy.accepts(piece(3, 40, 0), bench.now));
+  EXPECT_FALSE(bench.copy.accepts(piece(3, 40, 40, 120), bench.now));
+  EXPECT_TRUE(bench.copy.accepts(piece(3, 40, 40), bench.now)) << "the control";
+}
+
+// Sums of later steps come between the pieces.
+TEST(StateCopy, P26bWhatComesOfASumIsNoProgressOfTheImage) {
+  Bench bench = copying();
+  (void)bench.due();
+  EXPECT_TRUE(bench.copy.arriving({{}, 3, {}, kSelf, kFirst, false, 41, 100}, bench.now));
+  EXPECT_FALSE(bench.copy.arriving({{}, 3, {}, kSelf, kFirst, false, 41, 50}, bench.now));
+}
+
+TEST(StateCopy, P26bBeginsAnewWhereTheDonorLeavesOrRefuses) {
+  Bench refused = copying();
+  refused.copy.refused(StateUnavailable{kSelf, 3, "no more", kFirst});
+  refused.now += StateCopy::kAskAgain;
+  const auto again = refused.due();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->offset, 0U);
+  EXPECT_FALSE(refused.copy.accepts(piece(3, 40, 40), refused.now)) << "of the copy that was given up";
+  EXPECT_TRUE(refused.copy.accepts(piece(3, 0, 40), refused.now));
+
+  Bench left = copying();
+  left.add(kSecond, 3);
+  left.journal(RemoveReplica{kStage, kFirst, "test"});
+  const auto other = left.due();
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->donor, kSecond);
+  EXPECT_EQ(other->offset, 0U);
+}
+
+TEST(StateCopy, P26bAPieceThatIsLostIsAskedForAgain) {
+  Knobs knobs;
+  knobs.set("storage.pieces_asked_for", 2);
+  Bench bench = copying();
+  EXPECT_TRUE(bench.due());
+  EXPECT_TRUE(bench.due());
+  StateProgress slow{{}, 3, {}, kSelf, kFirst, false, 41, 100};
+  for (int second = 0; second < 120; ++second) {
+    bench.now += 1s;
+    EXPECT_TRUE(bench.copy.arriving(slow, bench.now));
+    EXPECT_FALSE(bench.due()) << "it is slow";
+  }
+  bench.now += PieceWindow::kLost;
+  const auto again = bench.due();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->offset, 40U);
 }
 
 }  // namespace

@@ -13,7 +13,6 @@
 #include "actors/hear.h"
 #include "actors/node_agent.h"
 #include "actors/stage.h"
-#include "actors/storage.h"
 #include "actors/supervisor.h"
 #include "actors/sync_group.h"
 #include "messages/codec.h"
@@ -25,6 +24,7 @@
 #include "runtime/trace/metrics/metrics_core.h"
 #include "tests/support/commit_policies.h"
 #include "tests/support/fake_executor.h"
+#include "tests/support/simulation/disk.h"
 
 namespace shoal {
 namespace {
@@ -87,10 +87,6 @@ class IdentitySamples final : public SampleSource {
   }
 };
 
-struct Nobody {
-  static inline const char* name = "kept";
-};
-
 struct KeptMetrics {
   static inline const char* name = "metrics";
   MetricsCore core{MetricsConfig{}};
@@ -130,50 +126,6 @@ caf::behavior keep_metrics(caf::stateful_actor<KeptMetrics>* self, std::shared_p
           }};
 }
 
-void keep_shard(SwarmRecord& record, const RouterActor& mail, const SaveShard& shard) {
-  const bool is_fake = shard.image.dtype == DType::kInt64;
-  if (is_fake) record.saved[{shard.step, shard.stage}] = values_of(shard.image);
-  if (!is_fake) record.shards[{shard.step, shard.stage}] = shard;
-  for (std::uint32_t stage = 0; stage < shard.stages; ++stage) {
-    const std::pair shard_of{shard.step, StageId{stage}};
-    if (!record.saved.contains(shard_of) && !record.shards.contains(shard_of)) return;
-  }
-  caf::anon_send(mail, Letter{{}, to_supervisor(), CheckpointSaved{shard.branch, shard.step, "kept", 1, 0}});
-}
-
-void give_state(const SwarmRecord& record, const RouterActor& mail, const FetchState& wanted) {
-  const auto saved = record.saved.find({wanted.step, record.stage_of.at(wanted.replica)});
-  const Address to = to_stage({}, wanted.replica);
-  if (saved == record.saved.end()) {
-    return caf::anon_send(mail, Letter{{}, to, StateUnavailable{wanted.replica, wanted.step, "never saved"}});
-  }
-  StateImage image;
-  image.replica = wanted.replica;
-  image.step = wanted.step;
-  image.image = make_values(DType::kInt64, saved->second);
-  caf::anon_send(mail, Letter{{}, to, std::move(image)});
-}
-
-caf::behavior keep_shards(caf::stateful_actor<Nobody>*, std::shared_ptr<SwarmRecord> record, RouterActor mail) {
-  return {hear<Hearer::kStorage>(BodyHandlers{
-      [record, mail](const SaveShard& shard) { keep_shard(*record, mail, shard); },
-      [record, mail](const FetchState& wanted) { give_state(*record, mail, wanted); },
-      [](const StateProgress&) {},
-      [](const FileChunk&) {},
-  })};
-}
-
-// The newest step that every stage has saved.
-[[nodiscard]] StartPoint newest_saved(const SwarmRecord& record, std::uint32_t stages, std::uint64_t not_beyond) {
-  std::map<std::uint64_t, std::uint32_t> counts;
-  for (const auto& [key, weights] : record.saved) ++counts[key.first];
-  StartPoint start;
-  for (const auto& [step, count] : counts) {
-    if (count == stages && step <= not_beyond) start = {step, step, true, "kept"};
-  }
-  return start;
-}
-
 }  // namespace
 
 std::vector<std::string> SwarmRecord::reasons_of(const std::string& event) const {
@@ -195,6 +147,7 @@ SimulatedSwarm::SimulatedSwarm(SwarmShape shape, std::uint64_t seed)
   if (shape_.has_late_devices) late_.emplace(clockwork_);
   if (shape_.has_collectives) collectives_.emplace(clockwork_);
   if (shape_.draws_bounds) knobs_.draw(seed_);
+  if (shape_.work) knobs_.set(kImagePieceBytes.name(), kImagePieceBytes.usual());  // real states are far larger
   start_all();
 }
 
@@ -337,7 +290,7 @@ void SimulatedSwarm::start_process(const std::string& name) {
   const bool is_storage = name == kStorage;
   const auto mail = start_router(process, is_storage ? ProcessRole::kStorage : ProcessRole::kNode, name);
   if (is_storage) {
-    const auto disk = clockwork_.system().spawn(keep_shards, record_, mail);
+    const auto disk = clockwork_.system().spawn(simulated_disk, record_, mail, shape_.work.has_value());
     caf::anon_send(mail, Attach{Role::kStorage, {}, {}, disk});
     process.actors.push_back(disk);
   }

@@ -32,6 +32,13 @@ class PartBench {
     job.reset();
     tell(part, result);
   }
+  // Such a job of another part has this result.
+  template <class Part, class Result>
+  void complete_unasked(Part& part, const Result& result) {
+    turn.run(ImageJob{}, Activity::kApply);
+    collect();
+    complete(part, result);
+  }
   void collect() {
     for (Effect& effect : turn.finish()) {
       if (auto* send = std::get_if<SendLetter>(&effect)) letters.push_back(std::move(send->letter));

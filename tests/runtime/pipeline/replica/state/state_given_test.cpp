@@ -1,5 +1,5 @@
 // Tests what a member gives of its state, to whom, and when.
-#include "runtime/pipeline/replica/state_given.h"
+#include "runtime/pipeline/replica/state/state_given.h"
 
 #include <gtest/gtest.h>
 
@@ -109,6 +109,101 @@ TEST(StateGiven, SaysNowAndThenWhichStateItHoldsWhileSomebodyJoins) {
   bench.standing.is_at_boundary = true;
   bench.tell(given, TimePassed{});
   EXPECT_TRUE(bench.take_facts<ReadyDue>().empty());
+}
+
+// The image of 100 bytes, of which a first piece of 40 is given.
+Imaged in_pieces() {
+  TensorBlob whole{DType::kUint8, {100}, std::make_shared<AlignedBuffer>(100)};
+  auto source = std::make_shared<WholeImage>(whole);
+  return {source->read(0, 40).value(), 100, source};
+}
+
+FetchState further(std::uint64_t offset, std::uint64_t held, std::uint64_t version = 7) {
+  FetchState question = question_of(kJoiner, version);
+  question.offset = offset;
+  question.held = held;
+  return question;
+}
+
+TEST(StateGiven, P26bGivesFurtherPiecesOfTheVersionThatItBeganWith) {
+  PartBench bench;
+  StateGiven given;
+  bench.standing.state = {7, 6, 123, 9};
+  bench.tell(given, question_of(kJoiner, 7));
+  bench.complete(given, in_pieces());
+  auto images = bench.take_letters<StateImage>();
+  ASSERT_EQ(images.size(), 1U);
+  EXPECT_EQ(images[0].bytes_total, 100U);
+  EXPECT_EQ(images[0].image.byte_count(), 40U);
+  bench.standing.state = {8, 7, 150, 10};  // a step later
+  bench.standing.is_at_boundary = true;    // which does not matter any more
+  bench.tell(given, further(40, 40));
+  ASSERT_NE(bench.job_as<PieceJob>(), nullptr);
+  EXPECT_EQ(bench.job_as<PieceJob>()->offset, 40U);
+  bench.complete(given, PieceRead{image()});
+  images = bench.take_letters<StateImage>();
+  ASSERT_EQ(images.size(), 1U);
+  EXPECT_EQ(images[0], (StateImage{kJoiner, 7, image(), kB0, 6, 123, 40, 100}));
+  bench.tell(given, further(80, 100));
+  EXPECT_FALSE(bench.job) << "all has come";
+  bench.tell(given, further(80, 40));
+  EXPECT_FALSE(bench.job);
+  EXPECT_EQ(bench.take_letters<StateUnavailable>().size(), 1U) << "and it is given no more";
+}
+
+TEST(StateGiven, P26bRefusesAPieceOfWhatItDoesNotGive) {
+  PartBench bench;
+  StateGiven given;
+  bench.standing.state = {7, 6, 123, 9};
+  bench.tell(given, further(40, 40));
+  EXPECT_EQ(bench.take_letters<StateUnavailable>().size(), 1U);
+  bench.tell(given, question_of(kJoiner, 7));
+  bench.complete(given, in_pieces());
+  (void)bench.take_letters<StateImage>();
+  (void)bench.take_letters<SaveShard>();
+  bench.tell(given, further(40, 40, 6));
+  EXPECT_TRUE(bench.letters.empty() && !bench.job) << "of an older one: the newer goes on";
+  bench.tell(given, AddReplica{StageId{1}, {}, kJoiner, {}, 7});
+  bench.tell(given, further(40, 40));
+  EXPECT_FALSE(bench.job) << "who is a member copies no more";
+}
+
+TEST(StateGiven, P26bAPieceThatNobodyAsksForIsForgotten) {
+  PartBench bench;
+  StateGiven given;
+  bench.standing.state = {7, 6, 123, 9};
+  bench.tell(given, question_of(kJoiner, 7));
+  bench.complete(given, in_pieces());
+  bench.pass(GivenPieces::kSilence);
+  bench.tell(given, TimePassed{});
+  bench.tell(given, further(40, 40));
+  EXPECT_FALSE(bench.job);
+}
+
+TEST(StateGiven, P26bGivesStorageTheShardInPieces) {
+  PartBench bench;
+  StateGiven given;
+  bench.standing.state = {7, 6, 123, 9};
+  bench.complete_unasked(given, in_pieces());
+  auto shards = bench.take_letters<SaveShard>();
+  ASSERT_EQ(shards.size(), 1U);
+  EXPECT_EQ(shards[0].bytes_total, 100U);
+  bench.standing.state = {8, 7, 150, 10};
+  bench.tell(given, FetchShard{{}, 7, StageId{1}, kB0, 40, 40});
+  ASSERT_NE(bench.job_as<PieceJob>(), nullptr);
+  bench.complete(given, PieceRead{image()});
+  shards = bench.take_letters<SaveShard>();
+  ASSERT_EQ(shards.size(), 1U);
+  EXPECT_EQ(shards[0].step, 7U);
+  EXPECT_EQ(shards[0].offset, 40U);
+  EXPECT_EQ(shards[0].tokens_total, 123U);
+  bench.tell(given, FetchShard{Branch{1}, 7, StageId{1}, kB0, 80, 40});
+  bench.tell(given, FetchShard{{}, 7, StageId{1}, kB1, 80, 40});
+  EXPECT_FALSE(bench.job) << "of another branch or replica";
+  EXPECT_TRUE(bench.letters.empty());
+  bench.tell(given, FetchShard{{}, 6, StageId{1}, kB0, 40, 40});
+  ASSERT_EQ(bench.letters.size(), 1U);
+  EXPECT_EQ(bench.letters[0].to, to_supervisor()) << "who has it saved again";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Loading, copying, following, and saying what is held.
-#include "runtime/pipeline/replica/state_taken.h"
+#include "runtime/pipeline/replica/state/state_taken.h"
 
 #include <utility>
 
@@ -10,6 +10,7 @@ namespace shoal {
 namespace {
 
 const Address kStorage{{}, Role::kStorage, {}, {}};
+constexpr Duration kTellOfPieces = std::chrono::seconds(1);
 
 Address to_donor(const ReplicaStanding& self, Incarnation donor) {
   if (donor == Incarnation{}) return kStorage;
@@ -44,11 +45,36 @@ bool StateTaken::awaits_stored(const ReplicaStanding& self, Incarnation donor, s
          version == self.setup.version;
 }
 
+// Further pieces of it.
+void StateTaken::fetch_further(ReplicaTurn& turn) {
+  const ReplicaSetup& setup = turn.replica().setup;
+  while (const auto offset = stored_->due(turn.now())) {
+    turn.send(kStorage, FetchState{setup.self, setup.version, setup.tensor_names, Incarnation{}, setup.branch, *offset,
+                                   stored_->held()});
+  }
+}
+
+bool StateTaken::accepts_stored(const StateImage& image, ReplicaTurn& turn) {
+  const ReplicaStanding& self = turn.replica();
+  if (!awaits_stored(self, image.donor, image.step) || image.replica != self.setup.self) return false;
+  const std::uint64_t bytes = image.image.byte_count();
+  if (bytes == 0 && image.bytes_total > 0) return false;
+  if (stored_) return stored_->is_next(image.offset) && stored_->bytes_total() == image.bytes_total;
+  if (image.offset > 0) return false;
+  if (bytes < image.bytes_total) stored_.emplace(bytes, image.bytes_total, turn.now(), kStateRetry);
+  return true;
+}
+
 void StateTaken::hear(const StateImage& message, ReplicaTurn& turn) {
   const ReplicaStanding& self = turn.replica();
-  const bool is_stored = awaits_stored(self, message.donor, message.step) && message.replica == self.setup.self;
+  const bool is_stored = accepts_stored(message, turn);
   const bool is_copied = self.membership != Membership::kEnded && copy_ && copy_->accepts(message, turn.now());
   if (!is_stored && !is_copied) return;
+  const std::uint64_t come = message.offset + message.image.byte_count();
+  coming_ = {{}, message.step, {}, message.replica, message.donor, false, come, message.bytes_total};
+  if (come < message.bytes_total) {
+    return turn.run(LoadPieceJob{{message.image, message.offset, message.bytes_total}}, Activity::kApply);
+  }
   HeldState expected = self.state;
   expected.tokens_total = message.tokens_total;
   if (is_copied) {
@@ -56,7 +82,21 @@ void StateTaken::hear(const StateImage& message, ReplicaTurn& turn) {
     expected.optimizer_step = message.optimizer_step;
   }
   turn.tell(StateExpected{expected});
-  turn.run(LoadJob{message.image}, Activity::kApply);
+  if (message.offset == 0) return turn.run(LoadJob{message.image}, Activity::kApply);
+  turn.run(LoadPieceJob{{message.image, message.offset, message.bytes_total}}, Activity::kApply);
+}
+
+// The giver's router tells of a piece that is slow, and nobody of many that are fast.
+void StateTaken::hear(const PieceLoaded&, ReplicaTurn& turn) {
+  const std::uint64_t held = copy_ ? copy_->held_bytes() : stored_->held();
+  const std::uint64_t bytes = coming_.bytes - held;
+  if (copy_) copy_->took_piece(bytes, turn.now());
+  if (stored_) stored_->took(bytes, turn.now());
+  if (held == 0) told_bytes_ = 0;
+  const bool is_news = coming_.bytes > told_bytes_ && turn.now() - told_at_ >= kTellOfPieces;
+  if (is_news) pass_on(coming_, turn);
+  if (stored_) fetch_further(turn);
+  pursue(turn);
 }
 
 void StateTaken::hear(const StateUnavailable& message, ReplicaTurn& turn) {
@@ -75,13 +115,15 @@ void StateTaken::hear(const StateProgress& message, ReplicaTurn& turn) {
   if (message.replica != self.setup.self) return;
   const bool is_awaited =
       copy_ ? copy_->arriving(message, turn.now()) : awaits_stored(self, message.donor, message.step);
+  if (is_awaited && stored_) stored_->arriving(turn.now());
   if (is_awaited) pass_on(message, turn);
 }
 
 // To whoever gave it, that it gives no second one, and to the supervisor, that it waits.
 void StateTaken::pass_on(StateProgress progress, ReplicaTurn& turn) {
   const ReplicaStanding& self = turn.replica();
-  last_sent_ = turn.now();
+  last_sent_ = told_at_ = turn.now();
+  told_bytes_ = progress.bytes;
   progress.branch = self.setup.branch;
   progress.stage = self.setup.stage;
   turn.send(to_donor(self, progress.donor), progress);
@@ -169,7 +211,8 @@ void StateTaken::hear(const ReadyDue&, ReplicaTurn& turn) {
 void StateTaken::hear(const TimePassed&, ReplicaTurn& turn) {
   const ReplicaStanding& self = turn.replica();
   const bool fetches = awaits_stored(self, Incarnation{}, self.setup.version);
-  if (fetches && turn.now() - last_sent_ >= kStateRetry) fetch_stored(turn);
+  if (fetches && stored_) fetch_further(turn);
+  if (fetches && !stored_ && turn.now() - last_sent_ >= kStateRetry) fetch_stored(turn);
   const bool is_current = !copy_ || copy_->is_current();
   const bool is_waiting = self.membership == Membership::kReady && is_current;
   if (is_waiting && turn.now() - last_sent_ >= kReadyRetry) send_ready(turn);
@@ -181,7 +224,7 @@ void StateTaken::pursue(ReplicaTurn& turn) {
   const ReplicaStanding& self = turn.replica();
   if (!copy_ || turn.is_running() || self.membership == Membership::kEnded) return;
   const bool was_behind = copy_->fell_behind();
-  if (auto ask = copy_->due(turn.now())) turn.send(to_donor(self, copy_->donor()), std::move(*ask));
+  while (auto ask = copy_->due(turn.now())) turn.send(to_donor(self, copy_->donor()), std::move(*ask));
   if (copy_->fell_behind() && !was_behind) send_ready(turn);
   if (auto step = copy_->next()) {
     std::optional<UpdateOrder> update;

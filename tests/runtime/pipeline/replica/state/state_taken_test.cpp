@@ -1,10 +1,11 @@
 // The state that a replica starts with, by where it comes from. Copies step by step:
 // tests/runtime/sync/state_copy_test.
-#include "runtime/pipeline/replica/state_taken.h"
+#include "runtime/pipeline/replica/state/state_taken.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/runtime/pipeline/replica/part_bench.h"
+#include "tests/support/bounds/knobs.h"
 
 namespace shoal {
 namespace {
@@ -139,6 +140,50 @@ TEST(StateTaken, SaysWhatAMemberHoldsAtOnceOrWhenItIsDue) {
   EXPECT_TRUE(bed.bench.letters.empty()) << "nobody wants to know";
   bed.tell(ReadyDue{});
   EXPECT_EQ(bed.bench.take_letters<StageReady>().size(), 1U);
+}
+
+StateImage stored_piece(std::uint64_t offset, std::uint64_t bytes, std::uint64_t total = 100) {
+  TensorBlob piece{DType::kUint8, {static_cast<std::int64_t>(bytes)}, std::make_shared<AlignedBuffer>(bytes)};
+  return {kB0, 5, std::move(piece), {}, 4, 100, offset, total};
+}
+
+TEST(StateTaken, P26bLoadsAStoredStatePieceByPiece) {
+  Knobs knobs;
+  knobs.set("storage.pieces_asked_for", 2);
+  Bed bed(from_checkpoint());
+  (void)bed.bench.take_letters<FetchState>();
+  bed.tell(stored_piece(40, 40));
+  EXPECT_FALSE(bed.bench.job) << "the first one is to come before";
+  bed.tell(stored_piece(0, 40));
+  ASSERT_NE(bed.bench.job_as<LoadPieceJob>(), nullptr);
+  EXPECT_TRUE(bed.bench.take_facts<StateExpected>().empty()) << "it is not there yet";
+  bed.bench.complete(bed.taken, PieceLoaded{});
+  auto questions = bed.bench.take_letters<FetchState>();
+  ASSERT_EQ(questions.size(), 2U);
+  EXPECT_EQ(questions[0], (FetchState{kB0, 5, {"w"}, {}, {}, 40, 40}));
+  EXPECT_EQ(questions[1].offset, 80U);
+  EXPECT_FALSE(bed.bench.take_letters<StateProgress>().empty()) << "storage and the supervisor hear of it";
+  bed.tell(stored_piece(80, 20));
+  EXPECT_FALSE(bed.bench.job) << "out of turn";
+  bed.tell(stored_piece(40, 40));
+  bed.bench.complete(bed.taken, PieceLoaded{});
+  EXPECT_TRUE(bed.bench.take_letters<FetchState>().empty()) << "the last one was asked for";
+  bed.pass(PieceWindow::kLost);
+  questions = bed.bench.take_letters<FetchState>();
+  ASSERT_EQ(questions.size(), 1U) << "it is lost";
+  EXPECT_EQ(questions[0].offset, 80U);
+  bed.tell(stored_piece(80, 20));
+  ASSERT_NE(bed.bench.job_as<LoadPieceJob>(), nullptr);
+  EXPECT_EQ(bed.bench.take_facts<StateExpected>().size(), 1U);
+  bed.load(9);
+  EXPECT_EQ(bed.bench.take_letters<StageReady>().size(), 1U);
+}
+
+TEST(StateTaken, P26bAPieceThatIsRefusedEndsIt) {
+  Bed bed(from_checkpoint());
+  bed.tell(stored_piece(0, 40));
+  bed.bench.complete(bed.taken, LoadRefused{"test"});
+  EXPECT_TRUE(bed.bench.ended);
 }
 
 }  // namespace

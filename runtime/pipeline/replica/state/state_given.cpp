@@ -1,5 +1,5 @@
 // Images, sums and shards for others.
-#include "runtime/pipeline/replica/state_given.h"
+#include "runtime/pipeline/replica/state/state_given.h"
 
 #include <utility>
 
@@ -15,11 +15,18 @@ void refuse_state(Incarnation joiner, const std::string& reason, ReplicaTurn& tu
 
 }  // namespace
 
+void StateGiven::forget(Incarnation joiner) {
+  feeds_.end(joiner);
+  pieces_.end(joiner);
+}
+
 void StateGiven::hear(const FetchState& question, ReplicaTurn& turn) {
   const ReplicaStanding& self = turn.replica();
   if (!self.is_asked_by(question)) {
     return refuse_state(question.replica, "it is no member of the view that was asked for", turn);
   }
+  if (question.offset > 0) return give_further(question, turn);
+  if (question.names.empty()) pieces_.end(question.replica);  // it has all of it
   const bool is_of_a_member = self.knows(question.replica, self.setup.stage.value);
   if (self.has_rounds() && is_of_a_member) return;  // it asks for the mean of a round (P-34)
   if (!self.is_at_boundary) {
@@ -31,11 +38,41 @@ void StateGiven::hear(const FetchState& question, ReplicaTurn& turn) {
   }
 }
 
+void StateGiven::give_further(const FetchState& wanted, ReplicaTurn& turn) {
+  feeds_.arriving(wanted.replica, wanted.held, turn.now());
+  if (auto* image = pieces_.find(wanted.replica, wanted.step)) {
+    return read(*image, wanted.offset, wanted.held, turn);
+  }
+  if (pieces_.has(wanted.replica)) return;  // it asks of an older one
+  forget(wanted.replica);
+  refuse_state(wanted.replica, "it does not give that state any more", turn);
+}
+
+void StateGiven::hear(const FetchShard& question, ReplicaTurn& turn) {
+  const ReplicaSetup& setup = turn.replica().setup;
+  if (question.branch != setup.branch || question.replica != setup.self) return;
+  if (auto* image = pieces_.find(Incarnation{}, question.step)) {
+    return read(*image, question.offset, question.held, turn);
+  }
+  turn.send(to_supervisor(),
+            StateUnavailable{setup.self, question.step, "its replica does not hold that state any more", setup.self});
+}
+
+void StateGiven::read(GivenPieces::Image& image, std::uint64_t offset, std::uint64_t held, ReplicaTurn& turn) {
+  const bool is_due = GivenPieces::is_due(image, offset, held, turn.now());
+  const bool is_over = image.held == image.source->byte_count();
+  if (is_over) return pieces_.end(Incarnation(image.taker), image.state.version);
+  if (!is_due) return;
+  reading_ = {image.taker, image.state.version, offset};
+  turn.run(PieceJob{image.source, offset}, Activity::kApply);
+}
+
 void StateGiven::give(const FetchState& wanted, ReplicaTurn& turn) {
   switch (feeds_.hear(wanted, turn.replica().state.version, turn.now())) {
     case StateFeeds::Answer::kNothing: break;
     case StateFeeds::Answer::kRefuse: refuse_state(wanted.replica, "it does not feed this joiner", turn); break;
     case StateFeeds::Answer::kImage:
+      pieces_.end(wanted.replica);
       image_for_ = wanted.replica;
       turn.run(ImageJob{}, Activity::kApply);
       break;
@@ -79,6 +116,7 @@ void StateGiven::hear(const StepEnded&, ReplicaTurn& turn) {
 
 void StateGiven::hear(const TimePassed&, ReplicaTurn& turn) {
   const ReplicaStanding& self = turn.replica();
+  pieces_.drop_silent(turn.now());
   if (self.is_member() && !feeds_.is_empty() && !self.is_at_boundary) turn.tell(ReadyDue{});
 }
 
@@ -90,16 +128,30 @@ void StateGiven::hear(const StateAtRest&, ReplicaTurn& turn) {
 
 void StateGiven::hear(const Imaged& result, ReplicaTurn& turn) {
   const ReplicaStanding& self = turn.replica();
-  const ReplicaSetup& setup = self.setup;
-  const HeldState& held = self.state;
   CHECK(!self.is_at_boundary, "an image is of a version: no round is due before it");
-  if (const auto joiner = std::exchange(image_for_, std::nullopt)) {
-    StateImage given{*joiner, held.version, result.image, setup.self, held.optimizer_step, held.tokens_total};
-    turn.send_to_peer(*joiner, std::move(given));
-    return turn.tell(ReadyWanted{});
+  const Incarnation taker = std::exchange(image_for_, Incarnation{});
+  if (result.rest) pieces_.begin({taker, self.state, result.rest}, turn.now());
+  send({taker, self.state, result.image, 0, result.bytes_total}, turn);
+  if (taker != Incarnation{}) turn.tell(ReadyWanted{});
+}
+
+void StateGiven::hear(const PieceRead& result, ReplicaTurn& turn) {
+  const auto* image = pieces_.find(reading_.taker, reading_.version);
+  CHECK(image != nullptr, "an image stays while a piece of it is read");
+  send({reading_.taker, image->state, result.bytes, reading_.offset, image->source->byte_count()}, turn);
+}
+
+void StateGiven::send(Piece piece, ReplicaTurn& turn) {
+  const ReplicaSetup& setup = turn.replica().setup;
+  const HeldState& held = piece.state;
+  if (piece.taker != Incarnation{}) {
+    StateImage given{piece.taker,         held.version,      std::move(piece.bytes), setup.self,
+                     held.optimizer_step, held.tokens_total, piece.offset,           piece.bytes_total};
+    return turn.send_to_peer(piece.taker, std::move(given));
   }
-  SaveShard shard{setup.run,   setup.branch,      held.version, held.optimizer_step, held.tokens_total,
-                  setup.stage, setup.stage_count, setup.self,   result.image};
+  SaveShard shard{setup.run,        setup.branch,      held.version, held.optimizer_step,    held.tokens_total,
+                  setup.stage,      setup.stage_count, setup.self,   std::move(piece.bytes), piece.offset,
+                  piece.bytes_total};
   turn.send(Address{{}, Role::kStorage, {}, {}}, std::move(shard));
 }
 
