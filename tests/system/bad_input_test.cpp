@@ -59,11 +59,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{"MissingText", 3, {"data.corpus=/nowhere/text.txt"}, {"/nowhere/text.txt"}}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
-TEST(TooLarge, AStateCanBeNeitherSavedNorCopied) {
+TEST(TooLarge, TheSumOfAStageCannotBeGivenToAJoiner) {
   ProcessScene scene;
   Program& program = scene.start(train(scene, "run", {2, 2, 5, {"model.width=8192", "model.layers=8"}}));
   EXPECT_EQ(program.wait(kSoon), 2) << program.err();
-  expect_said(program, {"the state of stage 0", "MiB", "pipeline.stages"});
+  expect_said(program, {"the sum of a step over stage 0", "MiB", "pipeline.stages"});
   EXPECT_FALSE(std::filesystem::exists(scene.run()));
 }
 

@@ -26,22 +26,27 @@
 #include "runtime/storage/checkpoint_claim.h"
 #include "runtime/storage/checkpoint_reader.h"
 #include "runtime/storage/checkpoint_shapes.h"
+#include "runtime/storage/inner_parts.h"
 #include "runtime/trace/metrics/metrics_file.h"
 #include "runtime/transport/control/enrolment.h"
 
 namespace shoal {
 
-Status check_states_can_travel(const Config& config) {
-  constexpr std::uint64_t kNamesAndShapes = std::uint64_t{1} << 20U;  // beside the values
+// A joiner is given the sum of each step, or what a round agrees on, at once; its state comes in pieces.
+Status check_sums_can_travel(const Config& config) {
   const auto stages = partition(config);
   if (!stages) return stages.failure();
+  const bool has_rounds = config.sync.mode == SyncMode::kDiloco;
+  const bool averages_travel = has_rounds && inner_state_of(config) == InnerState::kAverage;
+  const bool is_exact = !has_rounds && config.sync.reduction == Reduction::kExact;
+  const std::uint64_t bytes_each = is_exact ? 8 : averages_travel ? 12 : 4;
   for (std::size_t stage = 0; stage < stages->size(); ++stage) {
-    const std::uint64_t bytes = state_bytes((*stages)[stage], config);
-    if (bytes + kNamesAndShapes <= kTensorBytesMax) continue;
-    return fail(Error::kUsage, compose("the state of stage ", stage, " has ", bytes >> 20U, " MiB, and at most ",
-                                       (kTensorBytesMax - kNamesAndShapes) >> 20U,
-                                       " can be saved or copied; cut the model into more than ", config.pipeline.stages,
-                                       " stages (pipeline.stages)"));
+    const std::uint64_t bytes = (*stages)[stage].parameter_count * bytes_each;
+    if (bytes <= kTensorBytesMax) continue;
+    return fail(Error::kUsage,
+                compose("the sum of a step over stage ", stage, " has ", bytes >> 20U,
+                        " MiB, and a replica that joins ", "can be given at most ", kTensorBytesMax >> 20U,
+                        "; cut the model into more than ", config.pipeline.stages, " stages (pipeline.stages)"));
   }
   return Done{};
 }

@@ -21,9 +21,9 @@ namespace shoal {
 // RunHold::take(), check_can_go_on() and prepare_run_directory().
 [[nodiscard]] Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_at);
 
-// For a run of several processes, which give each other whole states. Errors: kUsage, a stage's state is larger than
-// what travels or is saved in one piece.
-[[nodiscard]] Status check_states_can_travel(const Config& config);
+// For a run of several processes, which give each other sums. Errors: kUsage, that of a stage is larger than a message
+// may be.
+[[nodiscard]] Status check_sums_can_travel(const Config& config);
 
 // Draws a run's picture once the run has its status: a second signal then ends this process at once with that, however
 // slow the disk is. was_asked: a first one has been taken.

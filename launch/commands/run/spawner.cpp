@@ -168,7 +168,7 @@ Result<int> run_spawner(const SpawnerOptions& options) {
   if (const auto enough = check_open_files(open_files_allowed()); !enough) return enough.failure();
   auto chosen = choose_run(options.run, surroundings_here());
   if (!chosen) return chosen.failure();
-  if (auto status = check_states_can_travel(chosen->config); !status) return status.failure();
+  if (auto status = check_sums_can_travel(chosen->config); !status) return status.failure();
   if (auto status = check_can_listen(*chosen, options.listen); !status) return status.failure();
   const auto hold = enter_run(*chosen, options.stop_at_step);
   if (!hold) return hold.failure();

@@ -177,7 +177,7 @@ Result<int> run_train(const TrainOptions& given) {
   }
   if (!options.is_single) {
     if (auto status = check_open_files(open_files_allowed()); !status) return status.failure();
-    if (auto status = check_states_can_travel(chosen->config); !status) return status.failure();
+    if (auto status = check_sums_can_travel(chosen->config); !status) return status.failure();
   }
   const auto hold = enter_run(*chosen, options.stop_at_step);
   if (!hold) return hold.failure();
