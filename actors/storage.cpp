@@ -43,6 +43,12 @@ void tell_written(Self self, const SaveShard& shard, std::uint64_t bytes) {
   post(self, to_supervisor(), progress);
 }
 
+void close_unread(Self self) {
+  if (self->clock().now() - self->state.opened_at < kOpenedFor) return;
+  self->state.opened.reset();
+  self->state.to_give.clear();
+}
+
 // Asks for the pieces that are due, now and every so often until all shards are whole.
 void ask_for_pieces(Self self) {
   const Instant now = self->clock().now();
@@ -50,17 +56,22 @@ void ask_for_pieces(Self self) {
   for (const FetchShard& question : intake.due(now)) {
     post(self, Address{{}, Role::kStage, question.stage, question.replica}, question);
   }
-  for (StateUnavailable& lost : intake.lost(now)) post(self, to_supervisor(), std::move(lost));
+  const bool has_looked = self->mailbox().size() == 0;  // while the disk held it up, pieces came
+  if (has_looked) {
+    for (StateUnavailable& lost : intake.lost(now)) post(self, to_supervisor(), std::move(lost));
+  }
   if (intake.is_empty() || std::exchange(self->state.is_ticking, true)) return;
   self->delayed_send(self, kTickPeriod, Tick{});
 }
 
 void tick(Self self) {
   self->state.is_ticking = false;
+  close_unread(self);
   ask_for_pieces(self);
 }
 
 void save(Self self, const SaveShard& shard) {
+  close_unread(self);
   ShardIntake& intake = *self->state.settings.intake;
   const Instant begun = self->clock().now();
   if (!intake.accepts(shard, begun)) return ask_for_pieces(self);
@@ -78,8 +89,8 @@ void save(Self self, const SaveShard& shard) {
   intake.written(shard, self->clock().now());
   ask_for_pieces(self);
   if (!completed.value()) return;
-  intake.end(shard.branch, shard.step);
-  self->state.opened.reset();  // the folder of that step may hold other bytes now
+  intake.end_up_to(shard.branch, shard.step);  // older ones were given up
+  self->state.opened.reset();                  // the folder of that step may hold other bytes now
   const CheckpointManifest& manifest = *completed.value();
   CheckpointSaved saved{shard.branch, shard.step, manifest.weights_sha256, 0, 0};
   for (const auto& [name, file] : manifest.files) saved.byte_count += file.bytes;
@@ -130,12 +141,6 @@ void fetch(Self self, const FetchState& wanted) {
   if (!piece) return post(self, to, StateUnavailable{wanted.replica, wanted.step, piece.failure().message});
   post(self, to, std::move(piece.value()));
   if (wanted.offset == 0) state.given.given(wanted.replica, self->clock().now());
-}
-
-void close_unread(Self self) {
-  if (self->clock().now() - self->state.opened_at < kOpenedFor) return;
-  self->state.opened.reset();
-  self->state.to_give.clear();
 }
 
 // A piece that cannot be kept is not confirmed: its sender tries again, and drops what does not fit there.

@@ -33,7 +33,7 @@ struct StorageSettings {
   std::shared_ptr<ShardIntake> intake = std::make_shared<ShardIntake>();  // over all its lives, as the writer
 };
 
-// What a replica starts with.
+// A state that a replica starts with.
 struct StateToGive {
   std::shared_ptr<ImageSource> image;
   std::uint64_t optimizer_step = 0;

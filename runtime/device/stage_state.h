@@ -41,7 +41,7 @@ class StageState {
   [[nodiscard]] std::shared_ptr<ImageSource> image_source();
   // Loads an image piece by piece. True: that was the last one. Errors: kInvalidData.
   [[nodiscard]] Result<bool> load_piece(const ImagePiece& piece);
-  // For whoever writes the buffers from outside; all that is done here calls it itself.
+  // Called before the buffers are written from outside; all that is done here calls it itself.
   void keep_for_readers();
 
   // The rule for a tensor's next AdamW update; counts it where averages start anew (inner_state = reset).

@@ -54,7 +54,7 @@ StateImageSource::StateImageSource(const ConstStateFields& fields) {
   for (const PlacedTensor& tensor : made.layout.tensors) stretches_.push_back({tensor.begin, values.at(tensor.name)});
 }
 
-// From the fields.
+// Copies from the fields.
 void StateImageSource::copy(std::uint64_t offset, std::span<std::byte> to) const {
   auto stretch = std::prev(std::ranges::upper_bound(stretches_, offset, {}, &Stretch::begin));
   for (; !to.empty(); ++stretch) {
@@ -113,7 +113,7 @@ Status StateImageLoader::aim(const ImageLayout& layout) {
   return Done{};
 }
 
-// Those of the bytes that belong to a field; `offset` is the first one's, in the image.
+// Writes the bytes that belong to a field; `offset` is the first one's, in the image.
 void StateImageLoader::write(std::uint64_t offset, std::span<const std::byte> bytes) {
   const std::uint64_t end = offset + bytes.size();
   auto target = std::ranges::upper_bound(targets_, offset, {}, &Target::begin);

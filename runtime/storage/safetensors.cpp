@@ -108,7 +108,7 @@ struct Header {
   std::vector<Placed> tensors;  // ascending by name
 };
 
-// Of an image of `byte_count` bytes that begins with `first`; nothing where that does not hold it all.
+// Parses the header of an image of `byte_count` bytes that begins with `first`; nothing where that lacks a part of it.
 Result<std::optional<Header>> parse_header(std::span<const std::byte> first, std::uint64_t byte_count) {
   if (byte_count < kLengthBytes) return fail(Error::kInvalidData, "too short for a header");
   if (first.size() < kLengthBytes) return std::optional<Header>();

@@ -115,7 +115,10 @@ std::optional<FetchState> StateCopy::due(Instant now) {
 // Steps without a record are too old to follow from there.
 bool StateCopy::accepts(const StateImage& image, Instant now) {
   const bool is_ours = image.replica == setup_.self && image.donor == donor_ && is_asking_ && asked_at_;
-  if (!is_ours || pieces_.has_value() != (image.offset > 0)) return false;
+  if (!is_ours) return false;
+  const bool is_newer = pieces_ && image.offset == 0 && image.step > pieces_->version;
+  if (is_newer) pieces_.reset();  // the donor gives no older one any more
+  if (pieces_.has_value() != (image.offset > 0)) return false;
   const std::uint64_t bytes = image.image.byte_count();
   if (bytes == 0 && image.bytes_total > 0) return false;
   const bool is_next = !pieces_ || (pieces_->version == image.step && pieces_->window.is_next(image.offset) &&

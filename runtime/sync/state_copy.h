@@ -1,9 +1,10 @@
 // How a joiner comes to hold the state of its stage while training goes on (P-26, P-26a, P-27).
 //
-//   asking ──StateImage of version v, all its pieces──▶ following: StepSum of step v, v+1, ... each with its Commit ──▶
-//   current
+//   asking ──StateImage of version v──▶ following: StepSum of step v, v+1, ... each with its Commit ──▶ current
 //     ▲                                   │
 //     └── the donor left the view, refuses, or a sum is lost: copy again, from the next member of the view ──┘
+//
+// An image may come in pieces (P-26b); a newer one that its donor begins takes its place.
 //
 // With sync.mode = diloco there is no common sum between rounds: the joiner follows the count of steps, and copies
 // again when a round was due, because then the outer parameters are others; an image that the round overtook is
@@ -89,7 +90,7 @@ class StateCopy {
   [[nodiscard]] bool fell_behind() const { return version_ && is_asking_; }
   [[nodiscard]] Incarnation donor() const { return donor_; }
   [[nodiscard]] std::uint64_t copies() const { return copies_; }
-  // Of the image on its way, from its first byte on.
+  // Returns the bytes held of the image on its way, from its first one on.
   [[nodiscard]] std::uint64_t held_bytes() const { return pieces_ ? pieces_->window.held() : 0; }
 
  private:

@@ -179,9 +179,24 @@ TEST_F(StorageTest, P26bAsksAgainAndThenSaysThatAShardIsLost) {
   for (int second = 0; second < 10; ++second) lone_.advance(std::chrono::seconds(1));
   EXPECT_GT(lone_.sent<FetchShard>().size(), asked);
   EXPECT_TRUE(lone_.sent<StateUnavailable>().empty());
-  for (int second = 0; second < 400; ++second) lone_.advance(std::chrono::seconds(1));
+  for (int second = 35; second < 119; ++second) lone_.advance(std::chrono::seconds(1));
+  EXPECT_TRUE(lone_.sent<StateUnavailable>().empty());
+  for (int second = 119; second < 123; ++second) lone_.advance(std::chrono::seconds(1));
   ASSERT_EQ(lone_.sent<StateUnavailable>().size(), 1U);
   EXPECT_EQ(lone_.sent<StateUnavailable>()[0].replica, piece.replica);
+}
+
+// Files that are open keep their place on the disk.
+TEST_F(StorageTest, S6GivesBackWhatItReadThoughShardsComeAllTheTime) {
+  save_step(10);
+  fetch(10);
+  for (std::uint64_t second = 0; second < 121; ++second) {
+    lone_.advance(std::chrono::seconds(1));
+    lone_.give(actor_, shard_of(20 + second, 0, 2));
+  }
+  std::filesystem::remove_all(checkpoint_folder(scratch_.path(), 10));
+  lone_.give(actor_, FetchState{Incarnation{5}, 10, {"wte.weight"}, {}, {}, 1, 0});
+  EXPECT_EQ(lone_.sent<StateUnavailable>().size(), 1U);
 }
 
 TEST_F(StorageTest, P26bGivesAStateInPiecesThoughItsCheckpointIsGone) {

@@ -21,8 +21,7 @@ namespace shoal {
 // RunHold::take(), check_can_go_on() and prepare_run_directory().
 [[nodiscard]] Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_at);
 
-// For a run of several processes, which give each other sums. Errors: kUsage, that of a stage is larger than a message
-// may be.
+// Checks that a message can hold what replicas give each other of a step or a round. Errors: kUsage.
 [[nodiscard]] Status check_sums_can_travel(const Config& config);
 
 // Draws a run's picture once the run has its status: a second signal then ends this process at once with that, however

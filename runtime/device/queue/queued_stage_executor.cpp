@@ -246,7 +246,7 @@ Status QueuedStageExecutor::load_state(const TensorBlob& image) {
   return loaded;
 }
 
-// Of the copy on the host, which steps do not change.
+// Reads the copy on the host, which steps do not change.
 std::shared_ptr<ImageSource> QueuedStageExecutor::image_source() {
   const Computing computing(*queue_);
   return state_->pulled().image_source();

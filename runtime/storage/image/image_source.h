@@ -1,7 +1,7 @@
 // A state's image that is read in pieces, so that nobody holds it whole who only passes it on (P-26b).
 //
-// Who makes one says how long it stays what it was: that of an executor, whatever is computed meanwhile; that of a
-// checkpoint, or reading it fails. Not thread-safe.
+// An image stays what it was: that of an executor whatever is computed meanwhile; reading one of a checkpoint fails
+// where its file has changed. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace shoal {
 
-// What travels at once; who gives an image decides it.
+// Size of a piece, which the giver of an image decides.
 inline const Bound kImagePieceBytes{"storage.image_piece_bytes", std::uint64_t{16} << 20};
 
 class ImageSource {

@@ -1,7 +1,8 @@
 // The taker's side of an image that comes in pieces (P-26b): which ones to ask for, and which one is next.
 //
-//   the first piece ──▶ kAskedMax pieces asked for and not there ──▶ each that comes makes room for a question ──▶
-//   whole nothing came for kLost, doubled with each time ──▶ what is not there is asked for again
+//   the first piece ──▶ kAskedMax pieces asked for and not there ──▶ each that comes makes room for one ──▶ whole
+//
+// Pieces of which nothing came for kLost, doubled with each time, are asked for again.
 //
 // Pieces are taken in their order; one that comes out of it was overtaken by a loss, and is asked for again. All are as
 // large as the first one, but the last. Pure: time comes in.
@@ -44,15 +45,17 @@ class PieceWindow {
   }
   // More bytes of a piece are on their way.
   void arriving(Instant now) { moved_at_ = waits_since_ = now; }
-  // Since something last came.
+  // Returns for how long nothing has come.
   [[nodiscard]] Duration silence(Instant now) const { return now - moved_at_; }
-  // What is not there is asked for again at once: its giver began anew.
+  // True when nothing came, and nothing was asked for again, for so long.
+  [[nodiscard]] bool is_still(Instant now, Duration time) const { return now - waits_since_ >= time; }
+  // Makes due what is not there: its giver began anew.
   void ask_again(Instant now) {
     asked_ = held_;
     waits_since_ = now;
   }
 
-  // Where the next piece to ask for begins; asked until there is none.
+  // Returns where the next piece to ask for begins; asked until there is none.
   [[nodiscard]] std::optional<std::uint64_t> due(Instant now) {
     if (is_whole()) return std::nullopt;
     if (asked_ > held_ && now - waits_since_ >= lost_after_) {

@@ -13,12 +13,13 @@ bool ShardIntake::accepts(const SaveShard& shard, Instant now) {
                          known->second.window.bytes_total() == shard.bytes_total;
   if (shard.offset > 0) return is_coming && known->second.window.is_next(shard.offset);
   if (is_coming && known->second.window.held() > 0) {
-    known->second.window.ask_again(now);
+    if (known->second.window.is_still(now, kStill)) known->second.window.ask_again(now);
     return false;
   }
-  if (known != coming_.end()) coming_.erase(known);
   const std::uint64_t bytes = shard.image.byte_count();
-  if (bytes == 0 || bytes >= shard.bytes_total) return true;
+  if (bytes == 0 && shard.bytes_total > 0) return false;
+  if (known != coming_.end()) coming_.erase(known);
+  if (bytes >= shard.bytes_total) return true;
   if (kShardsMax.is_reached_by(coming_.size())) coming_.erase(coming_.begin());
   coming_.emplace(key, Coming{shard.replica, PieceWindow(bytes, shard.bytes_total, now), now});
   return true;
@@ -37,6 +38,12 @@ void ShardIntake::arriving(const StateProgress& progress, Instant now) {
 Instant ShardIntake::began(const SaveShard& shard, Instant now) const {
   const auto known = coming_.find(key_of(shard));
   return known == coming_.end() ? now : known->second.began;
+}
+
+void ShardIntake::end_up_to(Branch branch, std::uint64_t step) {
+  std::erase_if(coming_, [&](const auto& one) {
+    return std::pair(std::get<Branch>(one.first), std::get<std::uint64_t>(one.first)) <= std::pair(branch, step);
+  });
 }
 
 void ShardIntake::end(Branch branch, std::uint64_t step) {

@@ -3,8 +3,8 @@
 //   SaveShard at 0 ──▶ coming ──each next piece──▶ FetchShard for others ──▶ whole, or nothing came for kGivenUp
 //
 // One that another replica begins takes the place of the one before; where the same replica was asked to save it again,
-// it goes on where it was: a state has one image. Bounded (S-6): kShardsMax, the
-// oldest first; it is as lost as one of which nothing more comes. Pure: time comes in.
+// it goes on where it was: a state has one image. Bounded (S-6): kShardsMax, the one of the lowest branch and step
+// first; it is as lost as one of which nothing more comes. Pure: time comes in.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,7 @@ class ShardIntake {
  public:
   static inline const Bound kShardsMax{"storage.shards_coming", 512};
   static constexpr Duration kGivenUp = std::chrono::minutes(2);
+  static constexpr Duration kStill = std::chrono::seconds(5);  // what was asked for is on its way
 
   // True: write it, then written() or failed(). Either way something may be due.
   [[nodiscard]] bool accepts(const SaveShard& shard, Instant now);
@@ -34,9 +35,11 @@ class ShardIntake {
   [[nodiscard]] Instant began(const SaveShard& shard, Instant now) const;
   // Nothing more of it is wanted.
   void failed(const SaveShard& shard) { coming_.erase(key_of(shard)); }
-  // The same, of all shards of that checkpoint: it is saved, or given up.
+  // The same, of all shards of that checkpoint: it is given up.
   void end(Branch branch, std::uint64_t step);
-  // What to ask for now, whole shards included: their giver is told that they have come.
+  // The same, of that checkpoint, which is saved, and of all before it.
+  void end_up_to(Branch branch, std::uint64_t step);
+  // Returns what to ask for now, whole shards included: their giver is told that they have come.
   [[nodiscard]] std::vector<FetchShard> due(Instant now);
   // Shards of which nothing more came: they are forgotten, and the supervisor is to know, in storage's name.
   [[nodiscard]] std::vector<StateUnavailable> lost(Instant now);

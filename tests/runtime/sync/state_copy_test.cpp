@@ -529,6 +529,19 @@ TEST(StateCopy, P26bAnEmptyPieceAndOneOfAnotherImageAreNone) {
   EXPECT_TRUE(bench.copy.accepts(piece(3, 40, 40), bench.now)) << "the control";
 }
 
+TEST(StateCopy, P26bANewerImageTakesThePlaceOfTheOneThatIsComing) {
+  Bench bench = copying();
+  (void)bench.due();
+  bench.commit(3);
+  EXPECT_TRUE(bench.copy.accepts(piece(4, 0, 40), bench.now));
+  bench.copy.took_piece(40, bench.now);
+  EXPECT_FALSE(bench.copy.accepts(piece(3, 40, 40), bench.now)) << "of the one before";
+  const auto question = bench.due();
+  ASSERT_TRUE(question);
+  EXPECT_EQ(question->step, 4U);
+  EXPECT_EQ(question->offset, 40U);
+}
+
 // Sums of later steps come between the pieces.
 TEST(StateCopy, P26bWhatComesOfASumIsNoProgressOfTheImage) {
   Bench bench = copying();

@@ -215,7 +215,7 @@ TEST_F(StateUnderWay, OfAKilledSaverIsSavedByAnother) {
   expect_equal_bits_after_more(1);
 }
 
-// Whoever waits for the rest asks again after half a minute of silence.
+// A replica that waits for the rest asks again after five seconds of silence.
 TEST_F(StateUnderWay, FromAKilledStorageIsTakenWhenItIsBack) {
   ASSERT_EQ(scene.run_to_end(train(scene, "run", wide_run(2), {"--steps", "3"})), 0);
   expect_several_pieces(scene);

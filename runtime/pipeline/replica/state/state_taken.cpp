@@ -45,7 +45,7 @@ bool StateTaken::awaits_stored(const ReplicaStanding& self, Incarnation donor, s
          version == self.setup.version;
 }
 
-// Further pieces of it.
+// Asks for further pieces of it.
 void StateTaken::fetch_further(ReplicaTurn& turn) {
   const ReplicaSetup& setup = turn.replica().setup;
   while (const auto offset = stored_->due(turn.now())) {

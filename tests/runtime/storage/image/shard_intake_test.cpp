@@ -82,15 +82,21 @@ TEST(ShardIntake, GoesOnWithWhatItHasWhereTheSameReplicaBeginsAgain) {
   EXPECT_TRUE(take(intake, piece(10, 10, 55)));
   EXPECT_FALSE(intake.due(start()).empty());
   EXPECT_FALSE(take(intake, piece(0, 10, 55))) << "it was asked to save the state again";
-  EXPECT_EQ(intake.due(start()), (std::vector{question(20, 20), question(30, 20)})) << "which the new image has, too";
+  EXPECT_TRUE(intake.due(start()).empty()) << "what was asked for is on its way";
+  const Instant later = start() + ShardIntake::kStill;
+  EXPECT_FALSE(take(intake, piece(0, 10, 55), later));
+  EXPECT_EQ(intake.due(later), (std::vector{question(20, 20), question(30, 20)})) << "which the new image has, too";
+  EXPECT_FALSE(take(intake, piece(0, 10, 55), later + 1s));
+  EXPECT_TRUE(intake.due(later + 1s).empty()) << "once";
   EXPECT_TRUE(take(intake, piece(20, 10, 55)));
 }
 
 TEST(ShardIntake, AnEmptyPieceIsNoBeginning) {
   ShardIntake intake;
-  EXPECT_TRUE(take(intake, piece(0, 0, 55))) << "whoever writes it refuses it";
-  EXPECT_TRUE(intake.is_empty());
+  EXPECT_FALSE(take(intake, piece(0, 0, 55)));
   EXPECT_TRUE(take(intake, piece(0, 10, 55)));
+  EXPECT_FALSE(take(intake, piece(0, 0, 55)));
+  EXPECT_FALSE(intake.is_empty()) << "and puts no other out";
   EXPECT_FALSE(take(intake, piece(10, 10, 56))) << "of another image";
 }
 
@@ -128,6 +134,11 @@ TEST(ShardIntake, ACheckpointThatIsOverAsksForNothing) {
   EXPECT_FALSE(intake.is_empty()) << "others";
   intake.end(Branch{2}, 30);
   EXPECT_TRUE(intake.is_empty());
+  EXPECT_TRUE(take(intake, piece(0, 10, 35)));
+  intake.end_up_to(Branch{2}, 29);
+  EXPECT_FALSE(intake.is_empty());
+  intake.end_up_to(Branch{2}, 31);
+  EXPECT_TRUE(intake.is_empty()) << "one that a later checkpoint put out";
 }
 
 TEST(ShardIntake, S6RemembersSoMany) {

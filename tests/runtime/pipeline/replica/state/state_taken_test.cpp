@@ -168,7 +168,9 @@ TEST(StateTaken, P26bLoadsAStoredStatePieceByPiece) {
   bed.tell(stored_piece(40, 40));
   bed.bench.complete(bed.taken, PieceLoaded{});
   EXPECT_TRUE(bed.bench.take_letters<FetchState>().empty()) << "the last one was asked for";
-  bed.pass(PieceWindow::kLost);
+  bed.pass(kStateRetry - 1ms);
+  EXPECT_TRUE(bed.bench.take_letters<FetchState>().empty());
+  bed.pass(1ms);
   questions = bed.bench.take_letters<FetchState>();
   ASSERT_EQ(questions.size(), 1U) << "it is lost";
   EXPECT_EQ(questions[0].offset, 80U);
