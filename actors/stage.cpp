@@ -26,23 +26,25 @@ constexpr auto kTickPeriod = 500ms;
 [[nodiscard]] Instant now(Self self) { return self->clock().now(); }
 
 // In the order of Job's alternatives: what a span is called.
-constexpr std::array<std::string_view, std::variant_size_v<Job::Variant>> kJobWords = {"forward",
-                                                                                       "loss",
-                                                                                       "backward",
-                                                                                       "accumulate",
-                                                                                       "evaluate",
-                                                                                       "zero",
-                                                                                       "contribute",
-                                                                                       "adopt",
-                                                                                       "apply",
-                                                                                       "image",
-                                                                                       "piece",
-                                                                                       "load",
-                                                                                       "load_piece",
-                                                                                       "follow",
-                                                                                       "contribute_round",
-                                                                                       "apply_round",
-                                                                                       "restart_from_outer"};
+constexpr std::array<std::string_view, std::variant_size_v<Job::Variant>> kJobWords = {
+    "forward",
+    "loss",
+    "backward",
+    "accumulate",
+    "evaluate",
+    "zero",
+    "contribute",
+    "adopt",
+    "apply",
+    "image",
+    "piece",
+    "load",
+    "load_piece",
+    "follow",
+    "contribute_round",
+    "apply_round",
+    "restart_from_outer",
+};
 
 [[nodiscard]] MicrobatchId microbatch_of(const Job& job) {
   return std::visit(

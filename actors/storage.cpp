@@ -1,13 +1,13 @@
 // Shell around CheckpointWriter and Checkpoint.
 #include "actors/storage.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "actors/hear.h"
 #include "actors/injected.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
+#include "runtime/storage/image/image_bytes.h"
 #include "runtime/transport/error_words.h"
 
 namespace shoal {
@@ -35,7 +35,7 @@ void post(Self self, Address to, MessageBody body) {
 // Tells how far a shard is written, which counts after its bytes that came over the link: until all of them have, the
 // router tells of those.
 void tell_written(Self self, const SaveShard& shard, std::uint64_t bytes) {
-  const std::uint64_t total = std::max<std::uint64_t>(shard.bytes_total, shard.image.byte_count());
+  const std::uint64_t total = image_bytes(shard);
   if (shard.offset + shard.image.byte_count() < total) return;
   StateProgress progress{shard.branch, shard.step, shard.stage, shard.replica, {}, true, 0, 0};
   progress.bytes = total + bytes;

@@ -69,7 +69,7 @@ void StateImageSource::copy(std::uint64_t offset, std::span<std::byte> to) const
 
 Result<TensorBlob> StateImageSource::read(std::uint64_t offset, std::size_t size) {
   CHECK(offset >= released_ && offset <= byte_count_, "a piece is asked for that was released, or is behind the image");
-  auto bytes = std::make_shared<AlignedBuffer>(std::min<std::uint64_t>(size, byte_count_ - offset));
+  auto bytes = piece_buffer(offset, size, byte_count_);
   std::span<std::byte> to(bytes->data(), bytes->size());
   if (!is_kept_) copy(offset, to);
   auto kept = kept_.upper_bound(offset);
@@ -81,7 +81,7 @@ Result<TensorBlob> StateImageSource::read(std::uint64_t offset, std::size_t size
     to = to.subspan(count);
     offset += count;
   }
-  return TensorBlob{DType::kUint8, {static_cast<std::int64_t>(bytes->size())}, std::move(bytes)};
+  return as_piece(std::move(bytes));
 }
 
 void StateImageSource::release(std::uint64_t offset) {

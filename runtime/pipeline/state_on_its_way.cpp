@@ -2,6 +2,7 @@
 #include "runtime/pipeline/state_on_its_way.h"
 
 #include "runtime/base/bound.h"
+#include "runtime/storage/image/image_bytes.h"
 
 #include <algorithm>
 #include <utility>
@@ -25,18 +26,17 @@ struct Reader {
     return {letter.from, letter.to, progress};
   }
   std::optional<Letter> operator()(const StateImage& image) const {
-    const std::uint64_t total = std::max<std::uint64_t>(image.bytes_total, image.image.byte_count());
-    return of_copy({{}, image.step, {}, image.replica, image.donor, false, come(image.image, image.offset), total});
+    return of_copy(
+        {{}, image.step, {}, image.replica, image.donor, false, come(image.image, image.offset), image_bytes(image)});
   }
   std::optional<Letter> operator()(const StepSum& sum) const {
     return of_copy(
         {sum.branch, sum.step.value, {}, sum.replica, sum.donor, false, come(sum.values, 0), sum.values.byte_count()});
   }
   std::optional<Letter> operator()(const SaveShard& shard) const {
-    const std::uint64_t total = std::max<std::uint64_t>(shard.bytes_total, shard.image.byte_count());
     StateProgress progress{shard.branch, shard.step, shard.stage, shard.replica, {}, true, 0, 0};
     progress.bytes = come(shard.image, shard.offset);
-    progress.bytes_total = 2 * total;  // the shard is to be written, too
+    progress.bytes_total = 2 * image_bytes(shard);  // the shard is to be written, too
     return Letter{{}, to_supervisor(), progress};
   }
   std::optional<Letter> operator()(const Part& part) const {

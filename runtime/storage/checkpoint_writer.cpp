@@ -10,6 +10,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/storage/checkpoint_reader.h"
+#include "runtime/storage/image/image_bytes.h"
 
 namespace shoal {
 namespace {
@@ -32,11 +33,6 @@ std::span<const std::byte> bytes_of(const TensorBlob& image) {
 }
 
 std::string file_name_of(StageId stage) { return compose("stage_", stage, ".safetensors"); }
-
-// Bytes of the whole image.
-std::uint64_t bytes_total_of(const SaveShard& shard) {
-  return shard.bytes_total > 0 ? shard.bytes_total : shard.image.byte_count();
-}
 
 }  // namespace
 
@@ -75,7 +71,7 @@ Result<std::optional<CheckpointManifest>> CheckpointWriter::add(const SaveShard&
 
 // A further piece is of a shard that was begun: it neither makes a checkpoint nor puts another one out.
 Status CheckpointWriter::check_piece(const SaveShard& shard) const {
-  const std::uint64_t total = bytes_total_of(shard);
+  const std::uint64_t total = image_bytes(shard);
   const auto partial = partials_.find({shard.branch.value, shard.step});
   const Begun* begun = nullptr;
   if (shard.offset > 0 && partial != partials_.end()) {
@@ -123,7 +119,7 @@ Result<bool> CheckpointWriter::write_piece(const SaveShard& shard, Partial& part
   if (shard.offset == 0) {
     const std::string where = compose("the shard of stage ", shard.stage);
     partial.begun.erase(stage);
-    partial.begun.emplace(stage, Begun{ImageDigests(bytes_total_of(shard), where)});
+    partial.begun.emplace(stage, Begun{ImageDigests(image_bytes(shard), where)});
   }
   Begun& begun = partial.begun.at(stage);
   if (auto taken = begun.digests.add(piece); !taken) {
@@ -142,7 +138,7 @@ Result<bool> CheckpointWriter::write_piece(const SaveShard& shard, Partial& part
   if (!begun.digests.is_whole()) return false;
   if (auto finished = begun.file->finish(); !finished) return finished.failure();
   auto digests = begun.digests.finish();
-  partial.manifest.files[file_name_of(shard.stage)] = {std::move(digests.image), bytes_total_of(shard)};
+  partial.manifest.files[file_name_of(shard.stage)] = {std::move(digests.image), image_bytes(shard)};
   partial.tensor_sha256[stage] = std::move(digests.weights);
   partial.begun.erase(stage);
   return true;
@@ -160,11 +156,11 @@ Result<FileReplacement> CheckpointWriter::begin_file(const SaveShard& shard) con
   fs::create_directories(folder, error);
   if (error) return fail(Error::kIo, compose("cannot make ", folder.string(), ": ", error.message()));
   const std::string path = (folder / file_name_of(shard.stage)).string();
-  if (auto fits = check_space(path, bytes_total_of(shard)); !fits) return fits.failure();
+  if (auto fits = check_space(path, image_bytes(shard)); !fits) return fits.failure();
   return FileReplacement::begin(path);
 }
 
-// What others write, and shards beside this one, take space from it while it comes.
+// Checks the space anew for each piece: files of others, and shards beside this one, take it meanwhile.
 Status CheckpointWriter::check_space(const std::string& path, std::uint64_t wanted) {
   std::error_code error;
   const fs::space_info space = fs::space(fs::path(path).parent_path(), error);

@@ -34,6 +34,16 @@ class ImageSource {
   virtual void release(std::uint64_t offset) { static_cast<void>(offset); }
 };
 
+// Makes room for a piece of an image of `byte_count` bytes: `size` of them from `offset` on, fewer at its end.
+[[nodiscard]] inline std::shared_ptr<AlignedBuffer> piece_buffer(std::uint64_t offset, std::size_t size,
+                                                                 std::uint64_t byte_count) {
+  return std::make_shared<AlignedBuffer>(std::min<std::uint64_t>(size, byte_count - std::min(offset, byte_count)));
+}
+// Returns a piece of those bytes: uint8 [n].
+[[nodiscard]] inline TensorBlob as_piece(std::shared_ptr<AlignedBuffer> bytes) {
+  return {DType::kUint8, {static_cast<std::int64_t>(bytes->size())}, std::move(bytes)};
+}
+
 // An image in memory.
 class WholeImage final : public ImageSource {
  public:
@@ -41,10 +51,9 @@ class WholeImage final : public ImageSource {
 
   [[nodiscard]] std::uint64_t byte_count() const override { return image_.byte_count(); }
   [[nodiscard]] Result<TensorBlob> read(std::uint64_t offset, std::size_t size) override {
-    const std::uint64_t rest = byte_count() - std::min(offset, byte_count());
-    auto bytes = std::make_shared<AlignedBuffer>(std::min<std::uint64_t>(size, rest));
+    auto bytes = piece_buffer(offset, size, byte_count());
     if (bytes->size() > 0) std::memcpy(bytes->data(), image_.bytes->data() + offset, bytes->size());
-    return TensorBlob{DType::kUint8, {static_cast<std::int64_t>(bytes->size())}, std::move(bytes)};
+    return as_piece(std::move(bytes));
   }
 
  private:

@@ -63,9 +63,9 @@ void StoredImage::append(const FiledTensor& tensor) {
 
 Result<TensorBlob> StoredImage::read(std::uint64_t offset, std::size_t size) {
   CHECK(offset <= byte_count_, "a piece begins within its image");
-  auto bytes = std::make_shared<AlignedBuffer>(std::min<std::uint64_t>(size, byte_count_ - offset));
+  auto bytes = piece_buffer(offset, size, byte_count_);
   if (auto filled = fill(offset, {bytes->data(), bytes->size()}); !filled) return filled.failure();
-  return TensorBlob{DType::kUint8, {static_cast<std::int64_t>(bytes->size())}, std::move(bytes)};
+  return as_piece(std::move(bytes));
 }
 
 Status StoredImage::fill(std::uint64_t offset, std::span<std::byte> into) const {

@@ -49,7 +49,7 @@ std::string some_image() {
                                     {"optimizer.exp_avg.a", DType::kFloat32, {3}, values(9, 3)}}));
 }
 
-// Where the header of an image ends.
+// Returns where the header of an image ends.
 std::size_t header_end(const std::string& image) {
   return parse_layout(bytes_of(image), image.size(), "image").value()->header_bytes;
 }
