@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "runtime/base/arithmetic/vector_clones.h"
 #include "runtime/base/check.h"
@@ -105,12 +106,14 @@ void mean_of_fast(std::span<const float> sums, std::uint64_t tokens, std::span<f
 }
 
 double squared_norm(std::span<const float> values) {
-  double sum = 0;
+  double sum = 0, group = 0;
+  std::size_t blocks = 0;
   for (std::size_t begin = 0; begin < values.size(); begin += kNormBlock) {
     const std::span<const float> block = values.subspan(begin, std::min(kNormBlock, values.size() - begin));
-    sum += squares(block.data(), block.size());
+    group += squares(block.data(), block.size());
+    if (++blocks % kNormGroup == 0) sum += std::exchange(group, 0);
   }
-  return sum;
+  return sum + group;
 }
 
 AdamwCoefficients adamw_coefficients(const AdamwRule& rule) {

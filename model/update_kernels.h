@@ -29,7 +29,7 @@ void mean_of_exact(std::span<const std::int64_t> sums, int fraction_bits, std::u
 void mean_of_fast(std::span<const float> sums, std::uint64_t tokens, std::span<float> means);
 
 // Sum of squares in double: blocks of 4096 elements from the tensor's start; in a block 16 lanes (element i goes to
-// lane i mod 16), the lanes added in order, then the blocks in order.
+// lane i mod 16), the lanes added in order. Then the blocks of each group of 256 in order, then the groups in order.
 [[nodiscard]] double squared_norm(std::span<const float> values);
 
 struct AdamwRule {

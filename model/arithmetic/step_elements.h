@@ -10,9 +10,10 @@
 
 namespace shoal {
 
-// A squared norm: blocks of so many elements, of which lane i mod kNormLanes takes element i.
+// A squared norm: blocks of so many elements, of which lane i mod kNormLanes takes element i; groups of so many blocks.
 inline constexpr std::size_t kNormBlock = 4096;
 inline constexpr std::size_t kNormLanes = 16;
+inline constexpr std::size_t kNormGroup = 256;
 
 struct AdamwCoefficients {
   float clip_scale = 1;

@@ -52,7 +52,8 @@ TEST(Pack, HoldsProgramsPluginAndLibrariesWithinItsSize) {
   ASSERT_EQ(packed.status, 0) << packed.said;
   for (const char* name :
        {"bin/shoal", "bin/shoal-worker", "bin/shoal-cuda.so", "bin/tests_gpu_stage", "run", "lib/libcaf_core.so.0.17.6",
-        "pytorch_loop.py", "eager_loop.py", "gpt_reference.py", "bits.sh"}) {
+        "pytorch_loop.py", "eager_loop.py", "gpt_reference.py", "bits.sh", "bench/large_state",
+        "bench/large_state_watch.py", "support/paced_run.sh"}) {
     EXPECT_TRUE(fs::exists(pack / name)) << name;
   }
   for (const auto& entry : fs::directory_iterator(pack / "lib")) {

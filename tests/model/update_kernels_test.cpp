@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -177,6 +178,21 @@ TEST(SquaredNorm, IsTheSumOfSquaresInDouble) {
     for (const float value : values) expected += static_cast<double>(value) * value;
     EXPECT_NEAR(squared_norm(values), expected, 1e-9 * expected) << count;
   }
+}
+
+// Groups of 256 blocks of 4096 elements, then what is left: the same bits, and others without the groups.
+TEST(SquaredNorm, AddsBlocksInGroups) {
+  constexpr std::size_t kBlock = 4096, kGroup = 256 * kBlock, kCount = 2 * kGroup + 5 * kBlock + 3;
+  std::mt19937 random(6);
+  const std::vector<float> values = normal(random, kCount, 1.0F);
+  const auto part = [&](std::size_t begin, std::size_t count) {
+    return squared_norm(std::span(values).subspan(begin, std::min(count, kCount - begin)));
+  };
+  double in_groups = 0, without = 0;
+  for (std::size_t begin = 0; begin < kCount; begin += kGroup) in_groups += part(begin, kGroup);
+  for (std::size_t begin = 0; begin < kCount; begin += kBlock) without += part(begin, kBlock);
+  EXPECT_EQ(squared_norm(values), in_groups);
+  EXPECT_NE(squared_norm(values), without) << "control";
 }
 
 }  // namespace

@@ -1,147 +1,206 @@
-// Powers of two stand in for exponentials: exp(x) = 2^(x log2(e)). Each thread keeps (scale, sum) of its packs: the sum
-// of 2^(x log2(e) - scale), with a whole number no less than the largest logit's power. So the scale of a sum changes
+// Powers of two stand in for exponentials: exp(x) = 2^(x log2(e)). Each thread keeps (scale, sum): the sum of
+// 2^(x log2(e) - scale) over its logits. The scale is a whole number above the largest logit's power, so it changes
 // without rounding, and such pairs can be merged in any grouping. They are merged in one: lanes of a warp by halves,
-// then the warps in order.
+// then the warps in order. Instructions per logit bound the kernel before memory does. So a pack's largest and smallest
+// decide for all of it (whether the scale holds, and whether powers are near enough to need no bound), packs stay words
+// until they are computed with, and whole packs of a plain row take a loop of their own.
 //
-// A row is wanted twice: for its sum, and for its gradient. Its first kKeptSteps x kThreads packs stay in shared
-// memory, where each thread reads what it wrote itself. The rest is read again, from its end to its beginning: what was
-// read last is still in the L2 cache, which holds these parts of the rows of all blocks.
+// A row is wanted twice: for its sum, and for its gradient. Its first kKeptSteps x kThreads packs are copied to shared
+// memory, all at once, and stay there; each thread reads its own. The rest is read again, from its end to its
+// beginning: what was read last is still in the L2 cache, which holds these parts of the rows of all blocks.
 #include "runtime/device/cuda/kernels/cross_entropy.h"
 
 #include <cmath>
 
 #include "model/arithmetic/exponential.h"
-#include "runtime/device/cuda/kernels/launching.cuh"
+#include "runtime/device/cuda/kernels/words.cuh"
 
 namespace shoal::gpu {
 namespace {
 
 constexpr unsigned kWarps = kThreads / kWarp;
 constexpr unsigned kKeptSteps = 11;    // of kThreads packs: 44 of the 48 KiB that every GPU gives a block
+constexpr unsigned kAhead = 2;         // packs of a thread that are on their way beyond these
 constexpr unsigned kBlocksAtOnce = 5;  // of a multiprocessor, whose shared memory holds no more of them
 constexpr float kNothing = -0x1p100F;  // below every logit that counts
 constexpr float kLog2E = 1.44269504F;
 constexpr double kLog2 = 0.693147180559945309417;
-constexpr float kLeastPower = -125;  // 2 to it is a normal number, and nothing beside a sum
+constexpr float kShift = 0x1.8p23F;    // adding it leaves a rounded number in the low bits
+constexpr float kHeadroom = 8;         // of a thread's scale above the power that it was chosen for
+constexpr float kLeastPower = -120;    // 2 to it is a normal number, and nothing beside a sum
+constexpr float kNearScale = 0x1p21F;  // kShift takes whole numbers up to it without rounding
 
 struct Softmax {
   float scale = kNothing;
   float sum = 0;
+  float smallest = INFINITY;  // of the logits
 };
 
-// 2^t of [-125, 125] or NaN, by 2^n 2^f, |f| <= 1/2. Relative errors: 1.6e-7; rough, for what is rounded to bf16,
-// 2.7e-6. Coefficients are those of the least relative error.
-template <bool kIsRough>
-__device__ __forceinline__ float power_of_two(float t) {
-  constexpr float kShift = 0x1.8p23F;  // adding it leaves round(t) in the low bits
-  const float shifted = t + kShift;
-  const float f = t - (shifted - kShift);
-  float p = 0;
-  if constexpr (kIsRough) {
-    p = std::fma(f, 0x1.3997d6p-7F, 0x1.ca1442p-5F);
-    p = std::fma(p, f, 0x1.ec06dap-3F);
-    p = std::fma(p, f, 0x1.62e0dcp-1F);
-    p = std::fma(p, f, 0x1.ffffe8p-1F);
-  } else {
-    p = std::fma(f, 0x1.5c08e4p-10F, 0x1.3d0c54p-7F);
-    p = std::fma(p, f, 0x1.c6b6e4p-5F);
-    p = std::fma(p, f, 0x1.ebf918p-3F);
-    p = std::fma(p, f, 0x1.62e428p-1F);
-    p = std::fma(p, f, 0x1.000002p+0F);
-  }
+// 2^f, |f| <= 1/2, times a factor: a polynomial, with the coefficients of the least relative error. That is 1.6e-7; for
+// results that are rounded to T = bf16, 2.7e-6.
+template <class T>
+struct Powers;
+template <>
+struct Powers<float> {
+  static constexpr unsigned kTerms = 6;
+  float at[kTerms] = {0x1.5c08e4p-10F, 0x1.3d0c54p-7F, 0x1.c6b6e4p-5F, 0x1.ebf918p-3F, 0x1.62e428p-1F, 0x1.000002p+0F};
+};
+template <>
+struct Powers<Bf16> {
+  static constexpr unsigned kTerms = 5;
+  float at[kTerms] = {0x1.3997d6p-7F, 0x1.ca1442p-5F, 0x1.ec06dap-3F, 0x1.62e0dcp-1F, 0x1.ffffe8p-1F};
+};
+
+// The factor times 2^(f + n), where n is in the low bits of `shifted`: -120 <= n <= 120.
+template <class T>
+__device__ __forceinline__ float power_of_two(const Powers<T>& powers, float f, float shifted) {
+  float p = powers.at[0];
+  for (unsigned i = 1; i < Powers<T>::kTerms; ++i) p = std::fma(p, f, powers.at[i]);
   return float_of(bits_of(p) + (bits_of(shifted) << 23U));
 }
 
-// 2^(x log2(e) - scale), at least 2^-125. The fused product keeps NaN.
-template <bool kIsRough>
-__device__ __forceinline__ float power_of(float x, float scale) {
-  return power_of_two<kIsRough>(at_least(std::fma(x, kLog2E, -scale), kLeastPower));
+// 2^(x log2(e) - scale), but at least 2^-120, times the factor.
+template <class T>
+__device__ __forceinline__ float power_of(const Powers<T>& powers, float x, float scale) {
+  const float t = at_least(std::fma(x, kLog2E, -scale), kLeastPower);
+  const float shifted = t + kShift;
+  return power_of_two(powers, t - (shifted - kShift), shifted);
+}
+
+// The same for a near one: no smaller than least_near_power_at(scale). shift = kShift - scale.
+template <class T>
+__device__ __forceinline__ float near_power_of(const Powers<T>& powers, float x, float shift) {
+  const float shifted = std::fma(x, kLog2E, shift);
+  return power_of_two(powers, std::fma(x, kLog2E, -(shifted - shift)), shifted);
+}
+__device__ __forceinline__ float least_near_power_at(float scale) {
+  return std::fabs(scale) <= kNearScale ? (scale + kLeastPower) * static_cast<float>(kLog2) : INFINITY;
 }
 
 // The sum at a scale that is no smaller; both are whole numbers.
 __device__ __forceinline__ float rescaled(const Softmax& of, float scale) {
   const float power = at_least(of.scale - scale, kLeastPower);
-  return of.sum * float_of((127U << 23U) + (bits_of(power + 0x1.8p23F) << 23U));
+  return of.sum * float_of((127U << 23U) + (bits_of(power + kShift) << 23U));
 }
 
 __device__ __forceinline__ Softmax merged(const Softmax& a, const Softmax& b) {
   const float scale = at_least(a.scale, b.scale);
-  return {scale, rescaled(a, scale) + rescaled(b, scale)};
+  return {scale, rescaled(a, scale) + rescaled(b, scale), at_most(a.smallest, b.smallest)};
 }
 
-// x = 2^exponent m, m in [0.7, 1.4]; z = (m - 1) / (m + 1), so that log m = 2 artanh(z). x >= 0.7, below 2^24.
-template <class Number>
-struct Logarithm {
-  std::int32_t exponent;
-  Number z;
-};
-template <class Number>
-__device__ __forceinline__ Logarithm<Number> logarithm_of(float x) {
-  const std::uint32_t bits = bits_of(x) - 0x3F333333U;  // of 0.7
-  const Number m = float_of((bits & 0x007FFFFFU) + 0x3F333333U);
-  return {static_cast<std::int32_t>(bits) >> 23, (m - 1) / (m + 1)};
+// A sum of [1, 2), with the scale that belongs to it; NaN where a logit is NaN or infinite: powers say nothing of it.
+__device__ __forceinline__ Softmax normalised(const Softmax& of) {
+  if (of.scale - of.scale != 0) return {of.scale, NAN, of.smallest};
+  const std::int32_t exponent = static_cast<std::int32_t>(bits_of(of.sum) >> 23U) - 127;
+  const float sum = float_of((bits_of(of.sum) & 0x007FFFFFU) + (127U << 23U));
+  return {of.scale + static_cast<float>(exponent), sum, of.smallest};
 }
 
-// 2 artanh(z), |z| <= 1/6, with terms up to z^kLast.
-template <int kLast, class Number>
-__device__ __forceinline__ Number twice_artanh(Number z) {
-  const Number z2 = z * z;
-  Number series = 0;
-  for (int odd = kLast; odd >= 1; odd -= 2) series = std::fma(series, z2, 1 / static_cast<Number>(odd));
-  return 2 * z * series;
-}
-
-// log(x) within 1e-15. What is no number above 1/2 is given back as it is.
+// log(x) within 1e-15, x of [1, 2) or NaN: 2 artanh((m - 1) / (m + 1)) of m = x or x / 2, m of [0.7, 1.4].
 __device__ __forceinline__ double logarithm(float x) {
-  if (!(x < 0x1p24F)) return x;
-  const auto of = logarithm_of<double>(x);
-  return std::fma(static_cast<double>(of.exponent), kLog2, twice_artanh<21>(of.z));
+  const bool is_halved = x >= 1.4F;
+  const double m = is_halved ? x / 2 : x;
+  const double z = (m - 1) / (m + 1);
+  const double z2 = z * z;
+  double series = 0;
+  for (int odd = 21; odd >= 1; odd -= 2) series = std::fma(series, z2, 1 / static_cast<double>(odd));
+  return std::fma(2 * z, series, is_halved ? kLog2 : 0.0);
 }
 
-// log2(x) within 1e-6.
-__device__ __forceinline__ float rough_log2(float x) {
-  const auto of = logarithm_of<float>(x);
-  return std::fma(twice_artanh<7>(of.z), kLog2E, static_cast<float>(of.exponent));
-}
+// What a thread has read so far.
+struct Running {
+  Softmax softmax;
+  float largest_held = NAN;  // of logits at this scale; nothing is at first
+  float least_near = INFINITY;
 
-// count: the pack's logits; what lies behind them is padding.
+  __device__ __forceinline__ void hold(float largest) {
+    const float scale = at_least(std::ceil(largest * kLog2E), kNothing) + kHeadroom;
+    softmax.sum = rescaled(softmax, scale);
+    softmax.scale = scale;
+    largest_held = scale * static_cast<float>(kLog2);
+    least_near = least_near_power_at(scale);
+  }
+
+  template <class T>
+  __device__ __forceinline__ void add(const Words& pack) {
+    const Powers<float> powers;
+    const float largest = largest_of<T>(pack);
+    const float smallest = smallest_of<T>(pack);
+    if (!(largest <= largest_held)) [[unlikely]]
+      hold(largest);  // NaN, too
+    softmax.smallest = at_most(smallest, softmax.smallest);
+    const Floats<T> x = floats_of<T>(pack);
+    if (smallest >= least_near) {
+      const float shift = kShift - softmax.scale;
+      for (const float logit : x.at) softmax.sum += near_power_of(powers, logit, shift);
+    } else {
+      for (const float logit : x.at) softmax.sum += power_of(powers, logit, softmax.scale);
+    }
+  }
+
+  __device__ __forceinline__ void add_one(float logit) {
+    if (!(logit <= largest_held)) hold(logit);
+    softmax.smallest = at_most(logit, softmax.smallest);
+    softmax.sum += power_of(Powers<float>{}, logit, softmax.scale);
+  }
+};
+
+// A row of logits in packs. The thread has the packs threadIdx.x + step * kThreads.
 template <class T>
-__device__ __forceinline__ Softmax softmax_of_pack(const Pack<T>& pack, std::size_t count) {
-  constexpr unsigned kCount = Pack<T>::kCount;
-  float largest = kNothing;
-  for (unsigned i = 0; i < kCount; ++i) {
-    if (i < count) largest = at_least(to_float(pack.at[i]), largest);
+struct PackedRow {
+  static constexpr unsigned kCount = Pack<T>::kCount;
+  static constexpr std::ptrdiff_t kStep = kThreads * kCount;
+
+  T* logits;
+  unsigned vocabulary;
+  unsigned packs;  // whole ones
+
+  [[nodiscard]] __device__ __forceinline__ T* pack_at(unsigned step) const {
+    return logits + (threadIdx.x + step * kThreads) * kCount;
   }
-  Softmax softmax{std::ceil(largest * kLog2E), 0};
-  for (unsigned i = 0; i < kCount; ++i) {
-    if (i < count) softmax.sum += power_of<false>(to_float(pack.at[i]), softmax.scale);
+  // How many steps the thread has.
+  [[nodiscard]] __device__ __forceinline__ unsigned steps() const {
+    return threadIdx.x < packs ? (packs - threadIdx.x + kThreads - 1) / kThreads : 0;
   }
-  return softmax;
-}
+};
 
 // Returns where the kept packs of this thread begin; they are kThreads apart.
-template <class T>
-__device__ __forceinline__ Pack<T>* kept_packs() {
-  __shared__ Pack<T> kept[kKeptSteps * kThreads];
+__device__ __forceinline__ Words* kept_packs() {
+  __shared__ Words kept[kKeptSteps * kThreads];
   return kept + threadIdx.x;
 }
 
 template <class T>
-__device__ __forceinline__ Softmax softmax_of_thread(const T* row, std::size_t vocabulary, Pack<T>* kept) {
-  constexpr unsigned kCount = Pack<T>::kCount;
-  constexpr std::size_t kStep = std::size_t{kThreads} * kCount;
-  Softmax mine;
-  std::size_t c = threadIdx.x * kCount;
-  if (c >= vocabulary) return mine;
-  Pack<T> next = load_pack(row + c);
-  for (unsigned step = 0; c < vocabulary; c += kStep, ++step) {
-    const Pack<T> pack = next;
-    if (c + kStep < vocabulary) next = load_pack(row + c + kStep);
-    if (step < kKeptSteps) kept[step * kThreads] = pack;
-    const bool is_whole = c + kCount <= vocabulary;
-    mine = merged(mine, is_whole ? softmax_of_pack(pack, kCount) : softmax_of_pack(pack, vocabulary - c));
+__device__ __forceinline__ Softmax softmax_of_thread(const PackedRow<T>& row, Words* kept) {
+  const unsigned steps = row.steps();
+#pragma unroll
+  for (unsigned step = 0; step < kKeptSteps; ++step) {
+    if (step < steps) copy_later(kept + step * kThreads, row.pack_at(step));
   }
-  return mine;
+  Words next[kAhead];
+#pragma unroll
+  for (unsigned i = 0; i < kAhead; ++i) {
+    if (kKeptSteps + i < steps) next[i] = load_words(row.pack_at(kKeptSteps + i));
+  }
+  wait_for_copies();
+  Running mine;
+  const unsigned kept_steps = steps < kKeptSteps ? steps : kKeptSteps;
+  const T* from = row.pack_at(kKeptSteps + kAhead);
+#pragma unroll 1
+  for (unsigned step = 0; step < kept_steps; ++step) mine.add<T>(kept[step * kThreads]);
+#pragma unroll 1
+  for (unsigned step = kKeptSteps; step < steps; ++step) {
+    const Words pack = next[0];
+#pragma unroll
+    for (unsigned i = 1; i < kAhead; ++i) next[i - 1] = next[i];
+    if (step + kAhead < steps) next[kAhead - 1] = load_words(from);
+    from += row.kStep;
+    mine.add<T>(pack);
+  }
+  if (row.packs % kThreads == threadIdx.x) {  // whose turn is next
+    for (unsigned i = row.packs * row.kCount; i < row.vocabulary; ++i) mine.add_one(to_float(row.logits[i]));
+  }
+  return mine.softmax;
 }
 
 // In every thread; all threads of the block call it.
@@ -149,101 +208,105 @@ __device__ __forceinline__ Softmax softmax_of_block(Softmax mine) {
   __shared__ Softmax warps[kWarps];
   for (int distance = 16; distance > 0; distance /= 2) {
     const Softmax other{__shfl_xor_sync(kAllLanes, mine.scale, distance),
-                        __shfl_xor_sync(kAllLanes, mine.sum, distance)};
+                        __shfl_xor_sync(kAllLanes, mine.sum, distance),
+                        __shfl_xor_sync(kAllLanes, mine.smallest, distance)};
     mine = (threadIdx.x & static_cast<unsigned>(distance)) == 0 ? merged(mine, other) : merged(other, mine);
   }
   if (threadIdx.x % kWarp == 0) warps[threadIdx.x / kWarp] = mine;
   __syncthreads();
   Softmax all = warps[0];
   for (unsigned i = 1; i < kWarps; ++i) all = merged(all, warps[i]);
-  if (all.scale - all.scale != 0) all.sum = NAN;  // a logit is NaN or infinite: powers say nothing of it
-  return all;
+  return normalised(all);
 }
 
-// A row: the scale at which its probabilities' sum is 1 (of bf16), or `inverse` (else), and its target.
-struct LossRow {
+// What makes a row's powers of two its probabilities.
+template <class T>
+struct Probabilities {
+  Powers<T> powers;  // times 1 / sum; NaN where the row has a logit that is no number
   float scale;
-  float inverse;  // 1 / sum; NaN where the row has a logit that is no number
-  std::size_t vocabulary, target;
-  bool is_counted;
-  bool has_plain;  // it counts and has no NaN
+  bool are_plain;  // the row counts, has no NaN, and all of it is near
 };
-
-// A logit's probability. What is rounded to bf16 takes the sum's logarithm into the scale.
 template <class T>
-__device__ __forceinline__ float probability_of(T logit, const LossRow& row) {
-  if constexpr (sizeof(T) == sizeof(float)) return power_of<false>(to_float(logit), row.scale) * row.inverse;
-  return power_of<true>(to_float(logit), row.scale);
+__device__ __forceinline__ Probabilities<T> probabilities_of(const Softmax& all, bool is_counted) {
+  Probabilities<T> of{{}, all.scale, is_counted && all.smallest >= least_near_power_at(all.scale)};
+  const float inverse = 1.0F / all.sum;
+  for (float& coefficient : of.powers.at) coefficient *= inverse;
+  of.are_plain = of.are_plain && all.sum == all.sum;
+  return of;
 }
 
-// The gradient of the pack at column c, whatever is in it.
+// The gradient at a column, whatever is in it.
 template <class T>
-__device__ __forceinline__ Pack<T> gradient_of(Pack<T> pack, std::size_t c, const LossRow& row) {
-  for (unsigned i = 0; i < Pack<T>::kCount; ++i) {
-    const bool is_inside = row.is_counted && c + i < row.vocabulary;
-    const float p = is_inside ? probability_of(pack.at[i], row) + (row.inverse - row.inverse) : 0.0F;
-    pack.at[i] = from_float<T>(is_inside && c + i == row.target ? p - 1.0F : p);
-  }
-  return pack;
+__device__ __forceinline__ T gradient_of(const Probabilities<T>& of, T logit, bool is_target) {
+  const float nan_or_0 = of.powers.at[0] - of.powers.at[0];
+  const float p = power_of(of.powers, to_float(logit), of.scale) + nan_or_0;
+  return from_float<T>(is_target ? p - 1.0F : p);
 }
 
-// The same where all of the pack is inside, none is the target, and the row has no NaN: then all results are numbers.
+// The gradient of a pack of a plain row but for its target: all results are numbers.
 template <class T>
-__device__ __forceinline__ Pack<T> plain_gradient_of(const Pack<T>& pack, const LossRow& row) {
+__device__ __forceinline__ Pack<T> plain_gradient_of(const Probabilities<T>& of, const Words& pack) {
+  const float shift = kShift - of.scale;
+  const Floats<T> x = floats_of<T>(pack);
   float p[Pack<T>::kCount];
-  for (unsigned i = 0; i < Pack<T>::kCount; ++i) {
-    p[i] = probability_of(pack.at[i], row);
-  }
+  for (unsigned i = 0; i < Pack<T>::kCount; ++i) p[i] = near_power_of(of.powers, x.at[i], shift);
   return pack_of_numbers<T>(p);
 }
 
-// Writes the gradient of the pack at column c, over its logits.
+// Writes the gradient of the whole packs of a plain row over its logits.
 template <class T>
-__device__ __forceinline__ void store_gradient(T* logits, std::size_t c, const Pack<T>& pack, const LossRow& row) {
-  constexpr unsigned kCount = Pack<T>::kCount;
-  const bool has_target = row.target >= c && row.target < c + kCount;
-  const bool is_plain = row.has_plain && c + kCount <= row.vocabulary && !has_target;
-  store_pack(logits + c, is_plain ? plain_gradient_of(pack, row) : gradient_of(pack, c, row));
-}
-
-template <class T>
-__device__ __forceinline__ LossRow row_of(const Softmax& all, std::size_t vocabulary, std::int32_t target) {
-  LossRow row{all.scale, 1.0F / all.sum, vocabulary, static_cast<std::size_t>(target), target >= 0, false};
-  if (sizeof(T) < sizeof(float)) row.scale += rough_log2(2 * all.sum) - 1;
-  row.has_plain = row.is_counted && all.sum == all.sum;
-  return row;
+__device__ __forceinline__ void store_plain_gradient(const PackedRow<T>& row, const Words* kept,
+                                                     const Probabilities<T>& of) {
+  const unsigned steps = row.steps();
+  Words next[kAhead];
+#pragma unroll
+  for (unsigned i = 0; i < kAhead; ++i) {
+    if (steps > kKeptSteps + i) next[i] = load_words(row.pack_at(steps - 1 - i));
+  }
+  T* at = row.pack_at(steps);
+#pragma unroll 1
+  for (unsigned step = steps; step > kKeptSteps; --step) {
+    const Words pack = next[0];
+#pragma unroll
+    for (unsigned i = 1; i < kAhead; ++i) next[i - 1] = next[i];
+    at -= row.kStep;
+    if (step > kKeptSteps + kAhead) next[kAhead - 1] = load_words(at - kAhead * row.kStep);
+    store_pack(at, plain_gradient_of(of, pack));
+  }
+  const unsigned kept_steps = steps < kKeptSteps ? steps : kKeptSteps;
+  at = row.pack_at(0);
+#pragma unroll 1
+  for (unsigned step = 0; step < kept_steps; ++step, at += row.kStep) {
+    store_pack(at, plain_gradient_of(of, kept[step * kThreads]));
+  }
 }
 
 template <class T>
 __global__ void __launch_bounds__(kThreads, kBlocksAtOnce) loss_kernel(LossShape shape, LossArrays<T> at) {
-  constexpr unsigned kCount = Pack<T>::kCount;
-  constexpr std::size_t kStep = std::size_t{kThreads} * kCount;
-  T* logits = at.logits + blockIdx.x * shape.stride;
-  Pack<T>* kept = kept_packs<T>();
+  const auto vocabulary = static_cast<unsigned>(shape.vocabulary);
+  const PackedRow<T> row{at.logits + blockIdx.x * shape.stride, vocabulary, vocabulary / Pack<T>::kCount};
+  Words* kept = kept_packs();
   const std::int32_t target = at.targets[blockIdx.x];
   const bool is_counted = target >= 0;
-  const float of_target = is_counted ? to_float(logits[target]) : 0.0F;
-  const Softmax all = softmax_of_block(softmax_of_thread(logits, shape.vocabulary, kept));
-  const LossRow row = row_of<T>(all, shape.vocabulary, target);
-  const std::size_t first = threadIdx.x * kCount;
-  const std::size_t first_read_again = first + kKeptSteps * kStep;
-  if (first_read_again < shape.stride) {
-    std::size_t c = first_read_again + (shape.stride - 1 - first_read_again) / kStep * kStep;
-    Pack<T> next = load_pack(logits + c);
-    for (; c >= first_read_again; c -= kStep) {
-      const Pack<T> pack = next;
-      if (c > first_read_again) next = load_pack(logits + c - kStep);
-      store_gradient(logits, c, pack, row);
-    }
+  const float of_target = is_counted ? to_float(row.logits[target]) : 0.0F;
+  const Softmax all = softmax_of_block(softmax_of_thread(row, kept));
+  const Probabilities<T> of = probabilities_of<T>(all, is_counted);
+  unsigned left = 0;  // the first column that is not yet written
+  if (of.are_plain) {
+    store_plain_gradient(row, kept, of);
+    left = row.packs * row.kCount;
+    const auto column = static_cast<unsigned>(target);
+    const bool is_own = column / row.kCount % kThreads == threadIdx.x;  // which has written its pack
+    const float p = near_power_of(of.powers, of_target, kShift - of.scale);
+    if (column < left && is_own) row.logits[column] = from_float<T>(p - 1.0F);
   }
-  std::size_t c = first;
-  for (unsigned step = 0; step < kKeptSteps && c < shape.stride; ++step, c += kStep) {
-    store_gradient(logits, c, c < shape.vocabulary ? kept[step * kThreads] : Pack<T>{}, row);
+  for (unsigned c = left + threadIdx.x; c < static_cast<unsigned>(shape.stride); c += kThreads) {
+    const bool is_inside = is_counted && c < vocabulary;
+    row.logits[c] = is_inside ? gradient_of(of, row.logits[c], c == static_cast<unsigned>(target)) : T{};
   }
   if (threadIdx.x != 0) return;
-  const double sum_logarithm = logarithm(2 * all.sum) - kLog2;  // the sum is about 1/2 or more
   const double power_of_target = static_cast<double>(of_target) * static_cast<double>(kLog2E);
-  const double loss = std::fma(static_cast<double>(all.scale) - power_of_target, kLog2, sum_logarithm);
+  const double loss = std::fma(static_cast<double>(all.scale) - power_of_target, kLog2, logarithm(all.sum));
   at.losses[blockIdx.x] = is_counted ? static_cast<float>(loss) : 0.0F;
 }
 
@@ -263,8 +326,8 @@ __global__ void sum_losses_kernel(const float* losses, std::size_t count, double
 template <class T>
 LaunchError loss(const LossShape& shape, const LossArrays<T>& arrays, Stream stream) {
   if (shape.rows == 0) return kLaunched;
-  const bool is_taken =
-      shape.vocabulary > 0 && shape.stride >= shape.vocabulary && shape.stride % 8 == 0 && is_aligned(arrays.logits);
+  const bool is_taken = shape.vocabulary > 0 && shape.stride >= shape.vocabulary && shape.stride % 8 == 0 &&
+                        shape.stride <= kStrideMost && is_aligned(arrays.logits);
   if (!is_taken) return kRefusedShape;
   return launch(one_block_each(shape.rows), stream, loss_kernel<T>, shape, arrays);
 }

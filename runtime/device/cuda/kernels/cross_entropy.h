@@ -2,8 +2,7 @@
 // made where products give bf16.
 //
 // One block per row, two passes: the largest logit and the sum of exponentials, kept up to date as it reads; then
-// softmax minus the target, over the logits. Sums run in a fixed order; the exponential is that of
-// model/arithmetic/exponential.h.
+// softmax minus the target, over the logits. Sums run in a fixed order.
 #pragma once
 
 #include "runtime/device/cuda/kernels/launch.h"
@@ -13,8 +12,9 @@ namespace shoal::gpu {
 struct LossShape {
   std::size_t rows = 0;        // N
   std::size_t vocabulary = 0;  // V
-  std::size_t stride = 0;      // from row to row: V or more, a multiple of 8 (else kRefusedShape)
+  std::size_t stride = 0;      // from row to row: V or more, a multiple of 8, at most kStrideMost (else kRefusedShape)
 };
+inline constexpr std::size_t kStrideMost = std::size_t{1} << 30U;
 
 template <class T>
 struct LossArrays {

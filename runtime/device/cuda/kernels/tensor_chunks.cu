@@ -1,5 +1,5 @@
 // A block per chunk, 16 elements a thread, all loaded before the first is used. Norms: 16 threads per chunk, a lane
-// each; then a warp per tensor adds its chunks in order.
+// each; then a warp per group of chunks and one per tensor add in order.
 #include "runtime/device/cuda/kernels/tensor_chunks.h"
 
 #include <cmath>
@@ -11,6 +11,7 @@ namespace shoal::gpu {
 namespace {
 
 constexpr unsigned kPerThread = kChunk / kThreads;
+constexpr unsigned kAddingThreads = 1024;  // of a tensor's norm
 
 __device__ __forceinline__ const float* gradient_of(const Gradients& gradients, const Chunk& chunk) {
   return gradients.of[chunk.tensor - gradients.first] + static_cast<std::size_t>(chunk.number) * kChunk;
@@ -68,10 +69,22 @@ __global__ void norm_blocks_kernel(TensorChunks chunks, const float* flat, doubl
   if (is_there && threadIdx.x % kNormLanes == 0) block_sums[at] = sum;
 }
 
-// A warp per tensor.
-__global__ void add_in_order_kernel(TensorChunks chunks, const double* block_sums, double* norms) {
+// A thread block per tensor: its warps add the groups of blocks, each into the place of the group's first block; then
+// one warp adds the groups.
+__global__ void __launch_bounds__(kAddingThreads)
+    add_in_order_kernel(TensorChunks chunks, double* block_sums, double* norms) {
   const TensorSpan span = chunks.spans[blockIdx.x];
-  const double sum = added_in_order(block_sums + span.first_chunk, (span.count + kChunk - 1) / kChunk);
+  const std::size_t blocks = (span.count + kChunk - 1) / kChunk;
+  double* sums = block_sums + span.first_chunk;
+  for (std::size_t begin = threadIdx.x / kWarp * kNormGroup; begin < blocks;
+       begin += kAddingThreads / kWarp * kNormGroup) {
+    const std::size_t left = blocks - begin;
+    const double sum = added_in_order(sums + begin, left < kNormGroup ? left : kNormGroup, 1);
+    if (threadIdx.x % kWarp == 0) sums[begin] = sum;
+  }
+  __syncthreads();
+  if (threadIdx.x >= kWarp) return;
+  const double sum = added_in_order(sums, (blocks + kNormGroup - 1) / kNormGroup, kNormGroup);
   if (threadIdx.x == 0) norms[blockIdx.x] = sum;
 }
 
@@ -102,8 +115,7 @@ LaunchError squared_norms(const TensorChunks& all, const float* flat, double* bl
     const LaunchError failed = launch(grid, stream, norm_blocks_kernel, all, flat, block_sums);
     if (failed != kLaunched) return failed;
   }
-  return launch(one_block_each(all.tensors, kWarp), stream, add_in_order_kernel, all,
-                static_cast<const double*>(block_sums), norms);
+  return launch(one_block_each(all.tensors, kAddingThreads), stream, add_in_order_kernel, all, block_sums, norms);
 }
 
 }  // namespace shoal::gpu

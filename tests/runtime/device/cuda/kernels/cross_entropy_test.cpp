@@ -70,6 +70,47 @@ TEST(CrossEntropyKernel, InBf16ItMakesTheGradientInPlaceAndRoundsOnce) {
   });
 }
 
+// Logits further apart than powers of two reach, beyond whole numbers that bf16 tells apart, and that grow as a thread
+// reads on, so that its scale has to follow; probabilities keep their digits however small they are.
+TEST(CrossEntropyKernel, HoldsWhereLogitsAreFarApart) {
+  constexpr LossShape kRows{4, 20000, 20000};
+  std::vector<float> values(kRows.rows * kRows.stride);
+  for (std::size_t i = 0; i < kRows.stride; ++i) {
+    const auto at = static_cast<float>(i);
+    values[i] = at / 64 - 312;
+    values[kRows.stride + i] = i % 2 == 0 ? -1000.0F : at / 2048;
+    values[2 * kRows.stride + i] = i == 9000 ? 4e6F : 3e6F;
+    values[3 * kRows.stride + i] = i == 77 ? -INFINITY : -40 - at / 4096;
+  }
+  DeviceArray<Bf16> in_bf16(bf16_of_all(values));
+  values = floats_of(in_bf16.values());
+  DeviceArray<float> in_float(values), losses(kRows.rows), losses_of_bf16(kRows.rows);
+  DeviceArray<std::int32_t> to(std::vector<std::int32_t>{19999, 3, 9000, 5});
+  ASSERT_EQ(loss_and_gradient(kRows, LossArrays<float>{in_float.at(), to.at(), losses.at()}, nullptr), kLaunched);
+  ASSERT_EQ(loss_and_gradient(kRows, LossArrays<Bf16>{in_bf16.at(), to.at(), losses_of_bf16.at()}, nullptr), kLaunched);
+  const std::vector<float> gradient = in_float.values(), rounded = floats_of(in_bf16.values());
+  for (std::size_t row = 0; row < kRows.rows; ++row) {
+    const float* at = values.data() + row * kRows.stride;
+    const double largest = *std::max_element(at, at + kRows.vocabulary);
+    const auto target = static_cast<std::size_t>(to.values()[row]);
+    double sum = 0;
+    for (std::size_t i = 0; i < kRows.vocabulary; ++i) sum += std::exp(at[i] - largest);
+    const double loss = std::log(sum) + largest - at[target];
+    EXPECT_NEAR(losses.values()[row], loss, 2e-6 * std::max(1.0, loss)) << row;
+    EXPECT_NEAR(losses_of_bf16.values()[row], loss, 2e-6 * std::max(1.0, loss)) << row;
+    double apart = 0, apart_in_bf16 = 0;
+    for (std::size_t i = 0; i < kRows.vocabulary; ++i) {
+      const double p = std::exp(at[i] - largest) / sum;
+      const double wanted = i == target ? p - 1 : p;
+      const double unit = std::max(std::fabs(wanted), i == target ? 1.0 : 1e-30);
+      apart = std::max(apart, std::fabs(gradient[row * kRows.stride + i] - wanted) / unit);
+      apart_in_bf16 = std::max(apart_in_bf16, std::fabs(rounded[row * kRows.stride + i] - wanted) / unit);
+    }
+    EXPECT_LT(apart, 4e-5) << row;  // logits of 300 in float32 are known to 3e-5
+    EXPECT_LT(apart_in_bf16, 0x1p-8 + 1e-4) << row;
+  }
+}
+
 TEST(CrossEntropyKernel, AnotherTargetIsNoticed) {
   const Results wanted = in_float64();
   std::vector<std::int32_t> other = targets();
@@ -111,6 +152,7 @@ TEST(CrossEntropyKernel, LossesAreSummedInDoubleAndInOrder) {
 TEST(CrossEntropyKernel, RefusesRowsThatPacksDoNotDivide) {
   EXPECT_EQ(loss_and_gradient({1, 100, 100}, LossArrays<float>{}, nullptr), kRefusedShape);
   EXPECT_EQ(loss_and_gradient({1, 100, 96}, LossArrays<Bf16>{}, nullptr), kRefusedShape);
+  EXPECT_EQ(loss_and_gradient({1, 100, kStrideMost + 8}, LossArrays<Bf16>{}, nullptr), kRefusedShape);
   EXPECT_EQ(loss_and_gradient({0, 100, 104}, LossArrays<float>{}, nullptr), kLaunched);
 }
 
