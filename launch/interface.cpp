@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "launch/commands/plan/plan_specs.h"
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -452,7 +452,7 @@ const std::vector<CommandSpec>& commands() {
 const CommandSpec& command_named(std::string_view name) {
   const auto found = std::find_if(commands().begin(), commands().end(),
                                   [name](const CommandSpec& command) { return command.name == name; });
-  CHECK(found != commands().end(), "no command '" + std::string(name) + "'");
+  ENSURE(found != commands().end(), "no command '" + std::string(name) + "'");
   return *found;
 }
 

@@ -9,7 +9,7 @@
 #include "model/arithmetic/swiglu_elements.h"
 #include "runtime/base/arithmetic/bf16.h"
 #include "runtime/base/arithmetic/vector_clones.h"
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -63,40 +63,40 @@ SHOAL_VECTOR_CLONES void add_rows(const std::uint16_t* __restrict first, std::si
 }  // namespace
 
 void gelu_forward(std::span<const float> x, std::span<float> y) {
-  CHECK(x.size() == y.size(), "one result per value");
+  ENSURE(x.size() == y.size(), "one result per value");
   forward(x.data(), y.data(), x.size());
 }
 
 void gelu_backward(std::span<const float> x, std::span<const float> dy, std::span<float> dx) {
-  CHECK(x.size() == dy.size() && x.size() == dx.size(), "one gradient per value");
+  ENSURE(x.size() == dy.size() && x.size() == dx.size(), "one gradient per value");
   backward(x.data(), dy.data(), dx.data(), x.size());
 }
 
 void gelu_forward(std::span<const std::uint16_t> x, std::span<std::uint16_t> y) {
-  CHECK(x.size() == y.size(), "one result per value");
+  ENSURE(x.size() == y.size(), "one result per value");
   forward(x.data(), y.data(), x.size());
 }
 
 void gelu_backward(std::span<const std::uint16_t> x, std::span<const std::uint16_t> dy, std::span<std::uint16_t> dx) {
-  CHECK(x.size() == dy.size() && x.size() == dx.size(), "one gradient per value");
+  ENSURE(x.size() == dy.size() && x.size() == dx.size(), "one gradient per value");
   backward(x.data(), dy.data(), dx.data(), x.size());
 }
 
 void swiglu_forward(const GatedValues& x, std::span<std::uint16_t> y) {
-  CHECK(x.gate.size() == y.size() && x.up.size() == y.size(), "one result per value");
+  ENSURE(x.gate.size() == y.size() && x.up.size() == y.size(), "one result per value");
   gated(x.gate.data(), x.up.data(), y.data(), y.size());
 }
 
 void swiglu_backward(const GatedValues& x, std::span<const std::uint16_t> dy, const GatedGradients& dx) {
   const std::size_t count = dy.size();
-  CHECK(x.gate.size() == count && x.up.size() == count, "one gradient per value");
-  CHECK(dx.dgate.size() == count && dx.dup.size() == count, "one gradient per value");
+  ENSURE(x.gate.size() == count && x.up.size() == count, "one gradient per value");
+  ENSURE(dx.dgate.size() == count && dx.dup.size() == count, "one gradient per value");
   gate_gradient(x.gate.data(), x.up.data(), dy.data(), dx.dgate.data(), count);
   gated(x.gate.data(), dy.data(), dx.dup.data(), count);  // silu(gate) dy
 }
 
 void sum_columns(const Bf16Matrix& matrix, std::size_t first, std::size_t end, float* sums) {
-  CHECK(first <= end && end <= matrix.columns, "columns of the matrix");
+  ENSURE(first <= end && end <= matrix.columns, "columns of the matrix");
   constexpr std::size_t kRows = 64;      // added up before they are added to the sum: fewer roundings of large numbers
   constexpr std::size_t kColumns = 256;  // at once
   for (std::size_t column = first; column < end; column += kColumns) {

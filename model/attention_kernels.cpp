@@ -8,7 +8,7 @@
 #include "model/arithmetic/exponential.h"
 #include "runtime/base/arithmetic/bf16.h"
 #include "runtime/base/arithmetic/vector_clones.h"
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -87,7 +87,7 @@ SHOAL_VECTOR_CLONES void scale_to(const float* __restrict from, float factor, st
 }  // namespace
 
 SoftmaxRow softmax_row(std::span<const float> scores, float scale, std::span<std::uint16_t> weights) {
-  CHECK(scores.size() == weights.size() && !scores.empty(), "one weight per score");
+  ENSURE(scores.size() == weights.size() && !scores.empty(), "one weight per score");
   SoftmaxRow row;
   row.peak = scale * largest(scores.data(), scores.size());
   row.sum = exponentials(scores.data(), weights.data(), scores.size(), scale, row.peak);
@@ -97,17 +97,17 @@ SoftmaxRow softmax_row(std::span<const float> scores, float scale, std::span<std
 void softmax_row_backward(std::span<const float> scores, std::span<const float> dweights, const KnownRow& row,
                           const RowGradients& to) {
   const std::size_t count = scores.size();
-  CHECK(dweights.size() == count && to.weights.size() == count && to.dscores.size() == count, "one value per score");
+  ENSURE(dweights.size() == count && to.weights.size() == count && to.dscores.size() == count, "one value per score");
   gradients(scores.data(), dweights.data(), count, row, to);
 }
 
 float dot(std::span<const std::uint16_t> a, std::span<const std::uint16_t> b) {
-  CHECK(a.size() == b.size(), "vectors of one size");
+  ENSURE(a.size() == b.size(), "vectors of one size");
   return dot_of(a.data(), b.data(), a.size());
 }
 
 void scale_to_bf16(std::span<const float> from, float factor, std::span<std::uint16_t> to) {
-  CHECK(from.size() == to.size(), "one result per value");
+  ENSURE(from.size() == to.size(), "one result per value");
   scale_to(from.data(), factor, to.data(), to.size());
 }
 

@@ -6,8 +6,8 @@
 #include <numbers>
 #include <string_view>
 
-#include "runtime/base/check.h"
 #include "runtime/base/counter_random.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -27,7 +27,7 @@ void fill_normal(std::uint64_t seed, std::string_view name, double deviation, st
 }  // namespace
 
 void initial_weights(const ModelConfig& model, std::uint64_t seed, const TensorSpec& tensor, std::span<float> values) {
-  CHECK(static_cast<std::int64_t>(values.size()) == element_count(tensor), "one value per element of " + tensor.name);
+  ENSURE(static_cast<std::int64_t>(values.size()) == element_count(tensor), "one value per element of " + tensor.name);
   switch (tensor.initial) {
     case InitialValues::kOnes: std::fill(values.begin(), values.end(), 1.0F); break;
     case InitialValues::kZeros: std::fill(values.begin(), values.end(), 0.0F); break;

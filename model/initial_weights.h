@@ -13,7 +13,7 @@
 
 namespace shoal {
 
-// Fills `values` (all elements of the tensor, row-major). CHECKs the size.
+// Fills `values` (all elements of the tensor, row-major). Ensures the size.
 void initial_weights(const ModelConfig& model, std::uint64_t seed, const TensorSpec& tensor, std::span<float> values);
 
 }  // namespace shoal

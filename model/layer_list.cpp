@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -263,7 +263,7 @@ std::int64_t kept_of(const PartSpec& part) {
 }
 
 std::vector<float> rotary_frequencies(const RotarySpec& rotary) {
-  CHECK(rotary.head_size % 2 == 0, "rotary positions turn pairs of elements");
+  ENSURE(rotary.head_size % 2 == 0, "rotary positions turn pairs of elements");
   std::vector<float> frequencies;
   for (std::int64_t i = 0; i < rotary.head_size; i += 2) {
     const double exponent = static_cast<double>(i) / static_cast<double>(rotary.head_size);

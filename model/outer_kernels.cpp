@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "runtime/base/arithmetic/vector_clones.h"
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -59,24 +59,24 @@ SHOAL_VECTOR_CLONES void eager(const EagerWeights& weights, double divisor, cons
 }  // namespace
 
 void outer_delta(std::span<const float> base, std::span<const float> local, std::span<float> delta) {
-  CHECK(base.size() == local.size() && base.size() == delta.size(), "base, local and delta have one size");
+  ENSURE(base.size() == local.size() && base.size() == delta.size(), "base, local and delta have one size");
   subtract(base.data(), local.data(), delta.data(), delta.size());
 }
 
 void apply_nesterov(const OuterCoefficients& coefficients, const OuterTensor& tensor) {
   const std::size_t count = tensor.outer.size();
-  CHECK(tensor.momentum.size() == count && tensor.gradient.size() == count,
-        "outer parameters, momentum and the mean have one size");
+  ENSURE(tensor.momentum.size() == count && tensor.gradient.size() == count,
+         "outer parameters, momentum and the mean have one size");
   nesterov(coefficients, tensor.outer.data(), tensor.momentum.data(), tensor.gradient.data(), count);
 }
 
 void apply_average(std::span<float> outer, std::span<const float> gradient) {
-  CHECK(outer.size() == gradient.size(), "outer parameters and the mean have one size");
+  ENSURE(outer.size() == gradient.size(), "outer parameters and the mean have one size");
   average(outer.data(), gradient.data(), outer.size());
 }
 
 void blend(float mix, std::span<const float> outer, std::span<float> local) {
-  CHECK(outer.size() == local.size(), "outer and local parameters have one size");
+  ENSURE(outer.size() == local.size(), "outer and local parameters have one size");
   if (mix == 1.0F) return;
   if (mix == 0.0F) {
     std::copy(outer.begin(), outer.end(), local.begin());
@@ -87,9 +87,9 @@ void blend(float mix, std::span<const float> outer, std::span<float> local) {
 
 void eager_gradient(const EagerWeights& weights, const EagerTensor& tensor) {
   const std::size_t count = tensor.gradient.size();
-  CHECK(tensor.base.size() == count && tensor.local.size() == count && tensor.mean.size() == count &&
-            tensor.contribution.size() == count,
-        "base, local, mean, contribution and gradient have one size");
+  ENSURE(tensor.base.size() == count && tensor.local.size() == count && tensor.mean.size() == count &&
+             tensor.contribution.size() == count,
+         "base, local, mean, contribution and gradient have one size");
   const double divisor = weights.divisor();
   if (divisor > 0) {
     eager(weights, divisor,

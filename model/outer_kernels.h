@@ -3,7 +3,7 @@
 //
 // As in update_kernels.h every result depends on its own element alone, in a stated order of operations with explicit
 // fma: all members of a stage get the same outer bits from the same mean, however a buffer is cut. All spans of a call
-// have one size (CHECKed).
+// have one size (ensured).
 #pragma once
 
 #include <span>

@@ -6,13 +6,13 @@
 #include <numeric>
 #include <vector>
 
-#include "runtime/base/check.h"
 #include "runtime/base/counter_random.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
 std::int32_t pick_token(const SamplerConfig& config, std::span<const float> logits, std::uint64_t position) {
-  CHECK(!logits.empty(), "logits of at least one token");
+  ENSURE(!logits.empty(), "logits of at least one token");
   std::vector<std::int32_t> tokens(logits.size());
   std::iota(tokens.begin(), tokens.end(), 0);
   const auto logit = [&](std::int32_t token) { return logits[static_cast<std::size_t>(token)]; };

@@ -14,7 +14,7 @@ struct SamplerConfig {
   std::uint64_t seed = 1;
 };
 
-// logits: one per token of the vocabulary, at least one (CHECKed). position: how many tokens were picked before.
+// logits: one per token of the vocabulary, at least one (ensured). position: how many tokens were picked before.
 // Among equal logits the smaller token comes first.
 [[nodiscard]] std::int32_t pick_token(const SamplerConfig& config, std::span<const float> logits,
                                       std::uint64_t position);

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "model/layer_list.h"
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -28,7 +28,7 @@ double cost_of_blocks(const std::vector<double>& costs, int first, int end) {
 }
 
 std::vector<std::vector<int>> best_cuts(const std::vector<double>& costs, int stages) {
-  CHECK(stages >= 1 && costs.size() >= static_cast<std::size_t>(stages) + 2, "there is a block for each stage");
+  ENSURE(stages >= 1 && costs.size() >= static_cast<std::size_t>(stages) + 2, "there is a block for each stage");
   const std::size_t blocks = costs.size() - 2;
   const auto rows = static_cast<std::size_t>(stages) + 1;
   // least[s][e]: the dearest of s stages over blocks [0, e), at best; from[s][e]: where the last of them begins.

@@ -17,7 +17,7 @@ namespace shoal {
 [[nodiscard]] double cost_of_blocks(const std::vector<double>& costs, int first, int end);
 
 // Returns the cuts into 1, 2, ... `stages` stages whose dearest stage is as cheap as possible; of equally good ones,
-// that whose later stages begin earliest. CHECKs that there is a block for each stage. O(stages x blocks^2).
+// that whose later stages begin earliest. Ensures that there is a block for each stage. O(stages x blocks^2).
 [[nodiscard]] std::vector<std::vector<int>> best_cuts(const std::vector<double>& costs, int stages);
 
 // Returns the cut whose first stages have one block more where the blocks do not divide.

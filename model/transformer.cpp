@@ -4,8 +4,7 @@
 #include "model/parts/branch.h"
 #include "model/parts/make_part.h"
 #include "runtime/base/compose.h"
-
-#include "runtime/base/check_after_torch.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -19,7 +18,7 @@ Transformer::Transformer(const ModelConfig& model, const StagePlan& plan, const 
       for (const PartSpec& part : layer.parts) parts_.push_back(make_part(part, parameters));
       continue;
     }
-    CHECK(layer.parts.size() == 4, "a block is two branches, each a norm and what follows it");
+    ENSURE(layer.parts.size() == 4, "a block is two branches, each a norm and what follows it");
     for (const std::size_t at : {0U, 2U}) {
       const DropoutPlace place{*layer.block, at == 0 ? DropoutSite::kAttention : DropoutSite::kMlp, parameters.fused()};
       auto norm = make_norm(std::get<NormSpec>(layer.parts[at]), parameters, parameters.product_type());
@@ -33,8 +32,8 @@ void Transformer::weights_changed() const {
 }
 
 at::Tensor Transformer::forward(const at::Tensor& input, Tape& tape) const {
-  CHECK(input.dim() == (has_embedding_ ? 2 : 3), "tokens [B,T] for the first stage, activations [B,T,C] for others");
-  CHECK(input.size(1) <= context_, compose("at most ", context_, " tokens, not ", input.size(1)));
+  ENSURE(input.dim() == (has_embedding_ ? 2 : 3), "tokens [B,T] for the first stage, activations [B,T,C] for others");
+  ENSURE(input.size(1) <= context_, compose("at most ", context_, " tokens, not ", input.size(1)));
   Residual stream{input};
   for (const auto& part : parts_) stream = part->forward_stream(stream, tape);
   return stream.sum();
@@ -48,7 +47,7 @@ at::Tensor Transformer::forward(const at::Tensor& input) const {
 at::Tensor Transformer::backward(at::Tensor gradient, Tape& tape, ParameterGradients& gradients) const {
   StreamGradient d{std::move(gradient)};
   for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) d = (*part)->backward_stream(d, tape, gradients);
-  CHECK(tape.is_empty(), "a backward takes all that its forward kept");
+  ENSURE(tape.is_empty(), "a backward takes all that its forward kept");
   return d.d;
 }
 

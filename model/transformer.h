@@ -18,7 +18,7 @@ namespace shoal {
 
 class Transformer {
  public:
-  // `weights`: every tensor of the plan, float32, of its shape (CHECKed). They are shared, not copied; with
+  // `weights`: every tensor of the plan, float32, of its shape (ensured). They are shared, not copied; with
   // model.precision = bf16 products read copies of them in bf16.
   Transformer(const ModelConfig& model, const StagePlan& plan, const WeightMap& weights,
               const DeviceSupport& device = {});
@@ -26,7 +26,7 @@ class Transformer {
   void weights_changed() const;
 
   // input: tokens int32 or int64 [B,T] when the stage has the embedding, else the activation float32 [B,T,C].
-  // Returns logits float32 [B,T,V] when it has the head, else the activation float32 [B,T,C]. T <= context (CHECKed).
+  // Returns logits float32 [B,T,V] when it has the head, else the activation float32 [B,T,C]. T <= context (ensured).
   // The operators are differentiable by autograd, which the tests of backward() use.
   [[nodiscard]] at::Tensor forward(const at::Tensor& input, Tape& tape) const;
   // Without a tape: nothing is kept, and nothing dropped.

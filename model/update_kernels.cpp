@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "runtime/base/arithmetic/vector_clones.h"
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -78,30 +78,30 @@ SHOAL_VECTOR_CLONES void sgd(const SgdCoefficients& c, float* __restrict weights
 }  // namespace
 
 int fraction_bits(std::uint64_t planned_tokens) {
-  CHECK(planned_tokens >= 1, "a step plans at least one token");
+  ENSURE(planned_tokens >= 1, "a step plans at least one token");
   return 56 - static_cast<int>(std::bit_width(planned_tokens - 1));
 }
 
 bool all_within(std::span<const float> values, float limit) { return within(values.data(), values.size(), limit); }
 
 void accumulate_exact(std::span<const float> values, int fraction_bits, std::span<std::int64_t> sums) {
-  CHECK(values.size() == sums.size(), "one sum per value");
+  ENSURE(values.size() == sums.size(), "one sum per value");
   add_exact(values.data(), std::ldexp(1.0, fraction_bits), sums.data(), values.size());
 }
 
 void accumulate_fast(std::span<const float> values, std::span<float> sums) {
-  CHECK(values.size() == sums.size(), "one sum per value");
+  ENSURE(values.size() == sums.size(), "one sum per value");
   add_fast(values.data(), sums.data(), values.size());
 }
 
 void mean_of_exact(std::span<const std::int64_t> sums, int fraction_bits, std::uint64_t tokens,
                    std::span<float> means) {
-  CHECK(means.size() == sums.size() && tokens > 0, "one mean per sum, of at least one token");
+  ENSURE(means.size() == sums.size() && tokens > 0, "one mean per sum, of at least one token");
   mean_exact(sums.data(), std::ldexp(1.0, -fraction_bits), static_cast<double>(tokens), means.data(), means.size());
 }
 
 void mean_of_fast(std::span<const float> sums, std::uint64_t tokens, std::span<float> means) {
-  CHECK(means.size() == sums.size() && tokens > 0, "one mean per sum, of at least one token");
+  ENSURE(means.size() == sums.size() && tokens > 0, "one mean per sum, of at least one token");
   mean_fast(sums.data(), static_cast<double>(tokens), means.data(), means.size());
 }
 
@@ -132,14 +132,14 @@ AdamwCoefficients adamw_coefficients(const AdamwRule& rule) {
 
 void apply_adamw(const AdamwCoefficients& coefficients, const AdamwTensor& tensor) {
   const std::size_t count = tensor.weights.size();
-  CHECK(tensor.exp_avg.size() == count && tensor.exp_avg_sq.size() == count && tensor.gradient.size() == count,
-        "weights, both averages and the gradient have one size");
+  ENSURE(tensor.exp_avg.size() == count && tensor.exp_avg_sq.size() == count && tensor.gradient.size() == count,
+         "weights, both averages and the gradient have one size");
   adamw(coefficients, {tensor.weights.data(), tensor.exp_avg.data(), tensor.exp_avg_sq.data(), tensor.gradient.data()},
         count);
 }
 
 void apply_sgd(const SgdCoefficients& coefficients, std::span<float> weights, std::span<const float> gradient) {
-  CHECK(gradient.size() == weights.size(), "one gradient per weight");
+  ENSURE(gradient.size() == weights.size(), "one gradient per weight");
   sgd(coefficients, weights.data(), gradient.data(), weights.size());
 }
 

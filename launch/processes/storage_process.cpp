@@ -29,7 +29,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Spawner {
+struct FoundSpawner {
   Rendezvous rendezvous;
   SpawnerAddress address;
 };
@@ -42,18 +42,18 @@ std::vector<HostPort> control_endpoints(const RunDirectory& run) {
 
 // Waits for the spawner of this directory; nothing when a signal came first. Errors: its own files cannot be used,
 // which no waiting mends.
-Result<std::optional<Spawner>> find_spawner(const RunDirectory& run, const TlsFiles& files) {
+Result<std::optional<FoundSpawner>> find_spawner(const RunDirectory& run, const TlsFiles& files) {
   std::string said;
   while (true) {
     if (const auto address = read_spawner_json(run)) {
       const auto client = ControlClient::create(files, address->control);
       if (!client) return client.failure();
       const auto rendezvous = client->rendezvous();
-      if (rendezvous) return std::optional(Spawner{*rendezvous, *address});
+      if (rendezvous) return std::optional(FoundSpawner{*rendezvous, *address});
       const std::string why = rendezvous.failure().message;
       if (why != std::exchange(said, why)) log_warn("storage", why, " Trying again.");
     }
-    if (wait_for_signal(100ms)) return std::optional<Spawner>();
+    if (wait_for_signal(100ms)) return std::optional<FoundSpawner>();
   }
 }
 
@@ -75,7 +75,7 @@ Result<CheckpointWriterSettings> writer_settings(const RunDirectory& run) {
   return settings;
 }
 
-Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner& spawner,
+Result<int> serve(const RunDirectory& run, const TlsFiles& files, const FoundSpawner& spawner,
                   CheckpointWriterSettings writer) {
   const auto address = storage_listens_at(spawner.address);
   if (!address) return address.failure();
@@ -124,7 +124,7 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner&
   agent.board = process.board();
   agent.refusals = process.refusals();
   agent.start_stage = [](const SpawnStage&, const Config&, const Welcome&) -> StageActor {
-    CHECK(false, "a storage process was asked for a stage");
+    ENSURE(false, "a storage process was asked for a stage");
   };
   agent.end_process = [exit = process.exit()](int status, const std::string& reason) { exit->set(status, reason); };
   agent.fail_process = [exit = process.exit()](const Inject& order) { fail_process(order, exit); };

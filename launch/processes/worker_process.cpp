@@ -133,7 +133,7 @@ std::unique_ptr<StageExecutor> with_hooks(std::unique_ptr<StageExecutor> made, L
                                           const SpawnStage& order) {
   auto telling = std::make_unique<TellingExecutor>(std::move(made));
   const auto poison = poison_from_environment();
-  CHECK(poison.ok(), poison.failure().message);
+  ENSURE(poison.ok(), poison.failure().message);
   const bool is_poisoned =
       *poison && (*poison)->stage == order.stage && (!(*poison)->replica || *(*poison)->replica == order.replica);
   if (!is_poisoned) return telling;
@@ -146,7 +146,7 @@ using EndProcess = std::function<void(const std::string&)>;
 
 Duration device_patience() {
   const auto asked = device_patience_from_environment();
-  CHECK(asked.ok(), asked.failure().message);
+  ENSURE(asked.ok(), asked.failure().message);
   return *asked ? Duration(**asked) : kDevicePatience;
 }
 
@@ -154,9 +154,9 @@ Duration device_patience() {
 std::unique_ptr<JobRunner> make_runner(const ExecutorConfig& wanted, const SpawnStage& order, const TellJobEnd& tell,
                                        const EndProcess& end_process) {
   const auto fits = check_device_memory(wanted);
-  CHECK(fits.ok(), fits.failure().message);
+  ENSURE(fits.ok(), fits.failure().message);
   auto made = make_stage_executor(wanted);
-  CHECK(made.ok(), made.failure().message);
+  ENSURE(made.ok(), made.failure().message);
   auto* const late = dynamic_cast<LateStageExecutor*>(made->get());
   auto executor = with_hooks(std::move(*made), late, order);
   if (torch_device(wanted.device).is_cpu()) return run_at_once(std::move(executor));

@@ -10,8 +10,7 @@
 #include "model/parts/bf16/attention.h"
 #include "model/parts/device_attention.h"
 #include "model/parts/norm.h"
-
-#include "runtime/base/check_after_torch.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -48,8 +47,8 @@ Attention::Attention(const AttentionSpec& spec, const Parameters& parameters)
       kv_heads_(spec.kv_heads),
       head_size_(spec.head_size),
       out_(spec.out, parameters, parameters.branch_type()) {
-  CHECK(heads_ % kv_heads_ == 0, "every key serves as many queries");
-  CHECK(spec.in.size() == 1 || spec.in.size() == 3, "queries, keys and values come out of one projection or of three");
+  ENSURE(heads_ % kv_heads_ == 0, "every key serves as many queries");
+  ENSURE(spec.in.size() == 1 || spec.in.size() == 3, "queries, keys and values come out of one projection or of three");
   for (const ProjectionSpec& in : spec.in) {
     in_.push_back(std::make_unique<Projection>(in, parameters, product_type_));
   }

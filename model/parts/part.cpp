@@ -3,12 +3,12 @@
 
 #include <utility>
 
-#include "runtime/base/check_after_torch.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
 at::Tensor Tape::take() {
-  CHECK(!kept_.empty(), "a backward takes what its forward kept");
+  ENSURE(!kept_.empty(), "a backward takes what its forward kept");
   at::Tensor last = std::move(kept_.back());
   kept_.pop_back();
   return last;
@@ -19,9 +19,9 @@ Parameters::Parameters(const StagePlan& plan, const WeightMap& weights, Precisio
   for (std::size_t index = 0; index < plan.tensors.size(); ++index) {
     const TensorSpec& tensor = plan.tensors[index];
     const auto found = weights.find(tensor.name);
-    CHECK(found != weights.end(), "a weight for " + tensor.name);
-    CHECK(found->second.scalar_type() == at::kFloat, tensor.name + " is float32");
-    CHECK(found->second.sizes() == at::IntArrayRef(tensor.shape), "the shape of " + tensor.name);
+    ENSURE(found != weights.end(), "a weight for " + tensor.name);
+    ENSURE(found->second.scalar_type() == at::kFloat, tensor.name + " is float32");
+    ENSURE(found->second.sizes() == at::IntArrayRef(tensor.shape), "the shape of " + tensor.name);
     by_name_[tensor.name] = {found->second, index};
   }
 }
@@ -36,7 +36,7 @@ Parameter Parameters::of_product(const TensorSpec& tensor) const {
 
 ParameterGradients::Slot& ParameterGradients::empty_slot(const Parameter& parameter) {
   Slot& slot = slots_.at(parameter.index);
-  CHECK(!slot.gradient.defined() && !slot.compute, "a parameter is used once");
+  ENSURE(!slot.gradient.defined() && !slot.compute, "a parameter is used once");
   return slot;
 }
 
@@ -55,7 +55,7 @@ void ParameterGradients::set_of_projection(const Parameter& parameter, std::func
 
 at::Tensor ParameterGradients::take(std::size_t index) {
   Slot slot = std::exchange(slots_.at(index), {});
-  CHECK(slot.gradient.defined() || slot.compute, "every parameter has a gradient");
+  ENSURE(slot.gradient.defined() || slot.compute, "every parameter has a gradient");
   return slot.gradient.defined() ? slot.gradient : slot.compute();
 }
 

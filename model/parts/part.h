@@ -33,7 +33,7 @@ class Tape {
   void keep(const at::Tensor& tensor) {
     if (keeps_ == Keeps::kAll) kept_.push_back(tensor);
   }
-  // Gives back what was kept last (CHECKed: there is something).
+  // Gives back what was kept last (ensured: there is something).
   [[nodiscard]] at::Tensor take();
   [[nodiscard]] bool is_empty() const { return kept_.empty(); }
 
@@ -58,7 +58,7 @@ struct DeviceSupport {
   WeightMap copies = {};
 };
 
-// Finds the parameters of a stage. CHECKs that each tensor of the plan is there, float32, of its shape.
+// Finds the parameters of a stage. Ensures that each tensor of the plan is there, float32, of its shape.
 class Parameters {
  public:
   Parameters(const StagePlan& plan, const WeightMap& weights, Precision precision = Precision::kFp32,
@@ -90,10 +90,10 @@ class ParameterGradients {
   enum class OfProjections { kAtOnce, kLater };
   ParameterGradients(std::size_t parameter_count, OfProjections when) : slots_(parameter_count), when_(when) {}
 
-  // A parameter is used once in a model (CHECKed by both).
+  // A parameter is used once in a model (ensured by both).
   void set(const Parameter& parameter, at::Tensor gradient);
   void set_of_projection(const Parameter& parameter, std::function<at::Tensor()> compute);
-  // Takes a gradient out, and computes it where it was left. CHECKs that there is one.
+  // Takes a gradient out, and computes it where it was left. Ensures that there is one.
   [[nodiscard]] at::Tensor take(std::size_t index);
 
  private:

@@ -8,8 +8,7 @@
 
 #include "model/parts/bf16/product.h"
 #include "runtime/base/arithmetic/padded_rows.h"
-
-#include "runtime/base/check_after_torch.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -120,7 +119,7 @@ at::Tensor Head::backward(const at::Tensor& dy_BTV, Tape& tape, ParameterGradien
 at::Tensor Head::backward_padded(const at::Tensor& dy_BTV, const at::Tensor& x_NC,
                                  ParameterGradients& gradients) const {
   const std::int64_t B = dy_BTV.size(0), T = dy_BTV.size(1), V = dy_BTV.size(2), rows = padded_VC_.size(0);
-  CHECK(dy_BTV.scalar_type() == at::kBFloat16 && dy_BTV.stride(1) == rows, "the gradient of padded logits");
+  ENSURE(dy_BTV.scalar_type() == at::kBFloat16 && dy_BTV.stride(1) == rows, "the gradient of padded logits");
   const at::Tensor dy_NV = dy_BTV.as_strided({B * T, rows}, {rows, 1});
   gradients.set(weight_VC_, bf16_weight_gradient(x_NC, dy_NV, Orientation::kOutIn).narrow(0, 0, V));
   return at::mm(dy_NV, padded_VC_).view({B, T, x_NC.size(1)});

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 
 Bound::Bound(std::string_view name, std::uint64_t usual) : name_(name), usual_(usual), value_(usual) {
   const bool is_new = std::ranges::none_of(entered(), [&](const Bound* one) { return one->name() == name; });
-  CHECK(is_new, compose("the name of a bound is its own: ", name));
+  ENSURE(is_new, compose("the name of a bound is its own: ", name));
   entered().push_back(this);
 }
 

@@ -1,6 +1,6 @@
 // Expected failures as values.
 //
-// Three kinds of error exist and are never mixed: a bug is a CHECK (check.h), a peer or device failure is a message,
+// Three kinds of error exist and are never mixed: a bug is an ENSURE (ensure.h), a peer or device failure is a message,
 // and everything else that can be foreseen (a bad file, a full disk, a refused certificate) is a Result carrying one
 // Error and a sentence that says what, where, why and what to do. Exceptions of libraries end where they are called.
 #pragma once
@@ -10,7 +10,7 @@
 #include <utility>
 #include <variant>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -45,7 +45,7 @@ struct Failure {
   return 1;
 }
 
-// A T or the Failure that prevented it. Reading the wrong one is a bug and dies in CHECK.
+// A T or the Failure that prevented it. Reading the wrong one is a bug and dies in ENSURE.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -56,11 +56,11 @@ class [[nodiscard]] Result {
   explicit operator bool() const { return ok(); }
 
   [[nodiscard]] T& value() {
-    CHECK(ok(), "value() of a failed Result: " + failure_text());
+    ENSURE(ok(), "value() of a failed Result: " + failure_text());
     return std::get<0>(state_);
   }
   [[nodiscard]] const T& value() const {
-    CHECK(ok(), "value() of a failed Result: " + failure_text());
+    ENSURE(ok(), "value() of a failed Result: " + failure_text());
     return std::get<0>(state_);
   }
   [[nodiscard]] T& operator*() { return value(); }
@@ -69,7 +69,7 @@ class [[nodiscard]] Result {
   [[nodiscard]] const T* operator->() const { return &value(); }
 
   [[nodiscard]] const Failure& failure() const {
-    CHECK(!ok(), "failure() of a successful Result");
+    ENSURE(!ok(), "failure() of a successful Result");
     return std::get<1>(state_);
   }
 

@@ -14,8 +14,8 @@
 #include <optional>
 #include <utility>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -121,7 +121,7 @@ Result<FileReplacement> FileReplacement::begin(const std::string& path, FileAcce
 std::uint64_t FileReplacement::byte_count() const { return scratch_->byte_count; }
 
 Status FileReplacement::append(std::string_view text) {
-  CHECK(scratch_->file.has_value(), "nothing is appended after finish()");
+  ENSURE(scratch_->file.has_value(), "nothing is appended after finish()");
   if (!write_all(scratch_->file->number, text)) return refused("write", scratch_->path);
   scratch_->byte_count += text.size();
   return Done{};
@@ -137,7 +137,7 @@ Status FileReplacement::append_durably(std::string_view text, const Written& tol
 }
 
 Status FileReplacement::finish() {
-  CHECK(scratch_->file.has_value(), "a file is finished once");
+  ENSURE(scratch_->file.has_value(), "a file is finished once");
   const std::string& path = scratch_->path;
   if (::fsync(scratch_->file->number) != 0) return refused("write", path);
   if (std::rename(scratch_->name.c_str(), path.c_str()) != 0) return refused("replace", path);

@@ -72,7 +72,7 @@ LogLevel log_level_named(std::string_view name) {
   if (name == "debug") return LogLevel::kDebug;
   if (name == "info") return LogLevel::kInfo;
   if (name == "warn") return LogLevel::kWarn;
-  CHECK(name == "error", compose("no log level '", name, "'"));
+  ENSURE(name == "error", compose("no log level '", name, "'"));
   return LogLevel::kError;
 }
 

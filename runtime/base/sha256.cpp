@@ -17,7 +17,7 @@ struct Sha256::Context {
   EVP_MD_CTX* evp = EVP_MD_CTX_new();
   bool ended = false;
 
-  Context() { CHECK(evp != nullptr && EVP_DigestInit_ex(evp, EVP_sha256(), nullptr) == 1, "OpenSSL offers SHA-256"); }
+  Context() { ENSURE(evp != nullptr && EVP_DigestInit_ex(evp, EVP_sha256(), nullptr) == 1, "OpenSSL offers SHA-256"); }
   ~Context() { EVP_MD_CTX_free(evp); }
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -29,16 +29,16 @@ Sha256::Sha256(Sha256&&) noexcept = default;
 Sha256& Sha256::operator=(Sha256&&) noexcept = default;
 
 void Sha256::update(const void* data, std::size_t size) {
-  CHECK(!context_->ended, "a digest is not continued after hex()");
+  ENSURE(!context_->ended, "a digest is not continued after hex()");
   if (size == 0) return;
-  CHECK(EVP_DigestUpdate(context_->evp, data, size) == 1, "SHA-256 takes bytes in memory without fail");
+  ENSURE(EVP_DigestUpdate(context_->evp, data, size) == 1, "SHA-256 takes bytes in memory without fail");
 }
 
 std::string Sha256::hex() {
-  CHECK(!context_->ended, "a digest ends once");
+  ENSURE(!context_->ended, "a digest ends once");
   context_->ended = true;
   std::array<unsigned char, 32> digest{};
-  CHECK(EVP_DigestFinal_ex(context_->evp, digest.data(), nullptr) == 1, "SHA-256 ends without fail");
+  ENSURE(EVP_DigestFinal_ex(context_->evp, digest.data(), nullptr) == 1, "SHA-256 ends without fail");
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
   text.reserve(2 * digest.size());

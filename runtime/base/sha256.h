@@ -14,7 +14,7 @@
 
 namespace shoal {
 
-// Incremental. hex() ends the digest: update() or hex() after it is a bug (CHECK).
+// Incremental. hex() ends the digest: update() or hex() after it is a bug (ENSURE).
 class Sha256 {
  public:
   Sha256();

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -37,7 +37,7 @@ Commit Ballots::commit(const View& view, const CommitPolicy& policy) const {
   std::vector<StageCommit> agreed;
   for (std::uint32_t stage = 0; stage < stages_; ++stage) {
     const auto found = steps_.find(StageId{stage});
-    CHECK(found != steps_.end(), "a commit has a vote of every stage");
+    ENSURE(found != steps_.end(), "a commit has a vote of every stage");
     const Prepared& vote = found->second;
     agreed.push_back({StageId{stage}, vote.order.epoch, vote.digest, vote.manifests});
     for (const MemberManifest& manifest : vote.manifests) {

@@ -7,7 +7,7 @@
 
 #include "messages/ids.h"
 #include "runtime/base/bound.h"
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -20,7 +20,7 @@ class NumberBlock {
   // The one that take() gives.
   [[nodiscard]] std::uint64_t next() const { return next_; }
   std::uint64_t take() {
-    CHECK(left() > 0, "incarnations are reserved ahead");
+    ENSURE(left() > 0, "incarnations are reserved ahead");
     return next_++;
   }
 

@@ -6,7 +6,7 @@
 #include <numbers>
 #include <span>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -40,7 +40,7 @@ class Rows {
 }  // namespace
 
 Result<Microbatch> make_microbatch(const Tokens& tokens, const Order& order, StepId step, MicrobatchId microbatch) {
-  CHECK(order.config().train_tokens == tokens.split().train, "the order was made for these tokens");
+  ENSURE(order.config().train_tokens == tokens.split().train, "the order was made for these tokens");
   const std::vector<std::uint64_t> offsets = order.offsets(step, microbatch);
   Rows inputs(offsets.size(), order.config().context);
   Rows targets(offsets.size(), order.config().context);
@@ -56,9 +56,9 @@ EvaluationPlan::EvaluationPlan(std::shared_ptr<const Tokens> tokens, std::uint64
       context_(context),
       sequences_(static_cast<std::uint64_t>(batch.sequences)),
       microbatch_(static_cast<std::uint64_t>(batch.microbatch)) {
-  CHECK(context >= 1, "a context has tokens");
-  CHECK(batch.microbatch >= 1 && batch.sequences >= batch.microbatch, "a batch has microbatches");
-  CHECK(tokens_->split().validation >= 2, "the validation tokens hold a target");
+  ENSURE(context >= 1, "a context has tokens");
+  ENSURE(batch.microbatch >= 1 && batch.sequences >= batch.microbatch, "a batch has microbatches");
+  ENSURE(tokens_->split().validation >= 2, "the validation tokens hold a target");
   windows_ = (tokens_->split().validation - 1 + context - 1) / context;
 }
 
@@ -72,13 +72,13 @@ std::uint64_t EvaluationPlan::window_count(std::uint64_t batches) const {
 }
 
 std::uint32_t EvaluationPlan::microbatch_count(std::uint64_t batch) const {
-  CHECK(batch < batch_count(0), "a batch of the evaluation");
+  ENSURE(batch < batch_count(0), "a batch of the evaluation");
   const std::uint64_t windows = std::min(sequences_, windows_ - batch * sequences_);
   return static_cast<std::uint32_t>((windows + microbatch_ - 1) / microbatch_);
 }
 
 Result<Microbatch> EvaluationPlan::microbatch(std::uint64_t batch, MicrobatchId microbatch) const {
-  CHECK(microbatch.value < microbatch_count(batch), "a microbatch of the batch");
+  ENSURE(microbatch.value < microbatch_count(batch), "a microbatch of the batch");
   const std::uint64_t first = batch * sequences_ + microbatch.value * microbatch_;
   const std::uint64_t end = std::min({first + microbatch_, (batch + 1) * sequences_, windows_});
   Rows inputs(microbatch_, context_);
@@ -127,7 +127,7 @@ Result<std::vector<Microbatch>> evaluation_microbatches(const EvaluationPlan& pl
 }
 
 double bits_per_byte(double nats, std::uint64_t tokens, std::uint64_t bytes) {
-  CHECK(bytes > 0, "targets have bytes");
+  ENSURE(bytes > 0, "targets have bytes");
   return nats / std::numbers::ln2 * static_cast<double>(tokens) / static_cast<double>(bytes);
 }
 

@@ -20,7 +20,7 @@ struct Microbatch {
   TensorBlob targets;  // int32 [B, T]
 };
 
-// The training microbatch of the order. `order` was made for these tokens' training part (CHECKed). Errors: those of
+// The training microbatch of the order. `order` was made for these tokens' training part (ensured). Errors: those of
 // Tokens::read().
 [[nodiscard]] Result<Microbatch> make_microbatch(const Tokens& tokens, const Order& order, StepId step,
                                                  MicrobatchId microbatch);
@@ -30,7 +30,7 @@ struct Microbatch {
 // has no target is padded with input 0 and target -1.
 class EvaluationPlan {
  public:
-  // batch: sequences and microbatch as in training. The validation part has at least 2 tokens (CHECKed).
+  // batch: sequences and microbatch as in training. The validation part has at least 2 tokens (ensured).
   EvaluationPlan(std::shared_ptr<const Tokens> tokens, std::uint64_t context, const BatchConfig& batch);
 
   [[nodiscard]] std::uint64_t window_count() const { return windows_; }

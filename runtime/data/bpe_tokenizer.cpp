@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -31,7 +31,7 @@ struct Pair {
 class Merging {
  public:
   Merging(std::string_view piece, const Ranks& ranks) : piece_(piece), ranks_(ranks) {
-    CHECK(piece.size() < kGone, "a piece is smaller than 4 GB");
+    ENSURE(piece.size() < kGone, "a piece is smaller than 4 GB");
     const auto size = static_cast<std::uint32_t>(piece.size());
     for (std::uint32_t at = 0; at < size; ++at) {
       end_.push_back(at + 1);
@@ -83,14 +83,14 @@ class Merging {
 
 BpeTokenizer::BpeTokenizer(std::vector<std::string> tokens, std::string sha256)
     : tokens_(std::move(tokens)), sha256_(std::move(sha256)) {
-  CHECK(tokens_.size() < static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()), "tokens are int32");
+  ENSURE(tokens_.size() < static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()), "tokens are int32");
   ranks_.reserve(tokens_.size());
   for (std::size_t rank = 0; rank < tokens_.size(); ++rank) {
     ranks_.emplace(tokens_[rank], static_cast<std::int32_t>(rank));
   }
   for (int byte = 0; byte < 256; ++byte) {
     const char character = static_cast<char>(byte);
-    CHECK(ranks_.contains(std::string_view(&character, 1)), "every byte is a token");
+    ENSURE(ranks_.contains(std::string_view(&character, 1)), "every byte is a token");
   }
 }
 
@@ -118,7 +118,7 @@ std::vector<std::int32_t> BpeTokenizer::merge(std::string_view piece) const {
 }
 
 std::string BpeTokenizer::bytes_of(std::int32_t token) const {
-  CHECK(token >= 0 && token < vocabulary_size(), "a token of the vocabulary");
+  ENSURE(token >= 0 && token < vocabulary_size(), "a token of the vocabulary");
   return token == end_of_text() ? "<|endoftext|>" : tokens_[static_cast<std::size_t>(token)];
 }
 

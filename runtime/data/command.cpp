@@ -61,7 +61,7 @@ void reset_signals() {
 }  // namespace
 
 Result<int> run_command(const Command& command) {
-  CHECK(!command.arguments.empty(), "a command names its program");
+  ENSURE(!command.arguments.empty(), "a command names its program");
   const auto child = start_program(command.arguments, environment_with(command.environment), [&command] {
     reset_signals();
     return redirect(command);

@@ -3,8 +3,8 @@
 
 #include <bit>
 
-#include "runtime/base/check.h"
 #include "runtime/base/counter_random.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -23,7 +23,7 @@ std::uint32_t word(std::uint64_t seed, std::uint64_t epoch, std::uint32_t purpos
 
 KeyedPermutation::KeyedPermutation(std::uint64_t seed, std::uint64_t epoch, std::uint64_t size)
     : seed_(seed), epoch_(epoch), size_(size) {
-  CHECK(size >= 1, "a permutation has elements");
+  ENSURE(size >= 1, "a permutation has elements");
   half_bits_ = (static_cast<std::uint32_t>(std::bit_width(size - 1)) + 1) / 2;
 }
 
@@ -40,7 +40,7 @@ std::uint64_t KeyedPermutation::feistel(std::uint64_t index) const {
 }
 
 std::uint64_t KeyedPermutation::operator()(std::uint64_t index) const {
-  CHECK(index < size_, "an index below the permutation's size");
+  ENSURE(index < size_, "an index below the permutation's size");
   // The network permutes a power of two below 4 x size: on average fewer than four turns lead back below size.
   do index = feistel(index);
   while (index >= size_);
@@ -56,10 +56,10 @@ OrderConfig order_config(const Config& config, std::uint64_t train_tokens) {
 }
 
 Order::Order(const OrderConfig& config) : config_(config) {
-  CHECK(config.context >= 1 && config.context <= 0xFFFFFFFFU, "a context has tokens, fewer than 2^32");
-  CHECK(config.microbatch >= 1 && config.sequences >= 1, "a step has sequences");
-  CHECK(config.sequences % config.microbatch == 0, "microbatches divide a step");
-  CHECK(config.train_tokens / 2 >= config.context, "the training tokens hold a window at every shift");
+  ENSURE(config.context >= 1 && config.context <= 0xFFFFFFFFU, "a context has tokens, fewer than 2^32");
+  ENSURE(config.microbatch >= 1 && config.sequences >= 1, "a step has sequences");
+  ENSURE(config.sequences % config.microbatch == 0, "microbatches divide a step");
+  ENSURE(config.train_tokens / 2 >= config.context, "the training tokens hold a window at every shift");
   windows_ = (config.train_tokens - config.context) / config.context;
 }
 
@@ -74,7 +74,7 @@ std::uint64_t Order::offset(std::uint64_t sequence_number) const {
 }
 
 std::vector<std::uint64_t> Order::offsets(StepId step, MicrobatchId microbatch) const {
-  CHECK(microbatch.value < microbatches_per_step(), "a microbatch of the step");
+  ENSURE(microbatch.value < microbatches_per_step(), "a microbatch of the step");
   const std::uint64_t first = step.value * config_.sequences + microbatch.value * config_.microbatch;
   std::vector<std::uint64_t> offsets;
   offsets.reserve(config_.microbatch);

@@ -48,7 +48,7 @@ struct OrderConfig {
 
 class Order {
  public:
-  // CHECKs the bounds stated at OrderConfig: files and configurations are checked before (check_length, Config).
+  // Ensures the bounds stated at OrderConfig: files and configurations are checked before (check_length, Config).
   explicit Order(const OrderConfig& config);
 
   // Start positions in the training tokens of the microbatch's sequences. microbatch < microbatches_per_step().

@@ -7,8 +7,8 @@
 #include <array>
 #include <cstdint>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -34,7 +34,7 @@ bool says_not_utf8(int result) { return result <= PCRE2_ERROR_UTF8_ERR1 && resul
 
 std::string setting_of(std::uint32_t what) {
   const int length = pcre2_config(what, nullptr);
-  CHECK(length > 0, "PCRE2 tells its versions");
+  ENSURE(length > 0, "PCRE2 tells its versions");
   std::string text(static_cast<std::size_t>(length), '\0');
   pcre2_config(what, text.data());
   text.resize(text.size() - 1);  // its terminating zero
@@ -55,7 +55,7 @@ class Matcher {
  public:
   explicit Matcher(const pcre2_code* code)
       : code_(code), data_(pcre2_match_data_create_from_pattern(code, nullptr), &pcre2_match_data_free) {
-    CHECK(data_ != nullptr, "there is memory for a match");
+    ENSURE(data_ != nullptr, "there is memory for a match");
   }
 
   // Returns how many bytes at the beginning are UTF-8.
@@ -67,7 +67,7 @@ class Matcher {
   // The length of the piece at the beginning of a text that is UTF-8 and not empty.
   [[nodiscard]] std::size_t piece_length(std::string_view text) const {
     const int result = match(text, PCRE2_NO_UTF_CHECK);
-    CHECK(result > 0, compose("the pattern matches everywhere: ", words_of(result)));
+    ENSURE(result > 0, compose("the pattern matches everywhere: ", words_of(result)));
     return pcre2_get_ovector_pointer(data_.get())[1];
   }
 
@@ -87,7 +87,7 @@ Pretokenizer::Pretokenizer() : pattern_(std::make_unique<Pattern>()) {
   PCRE2_SIZE at = 0;
   constexpr std::uint32_t kOptions = PCRE2_UTF | PCRE2_ANCHORED;
   pattern_->code = pcre2_compile(units(kPattern), kPattern.size(), kOptions, &error, &at, nullptr);
-  CHECK(pattern_->code != nullptr, compose("PCRE2 takes the pattern up to ", at, ": ", words_of(error)));
+  ENSURE(pattern_->code != nullptr, compose("PCRE2 takes the pattern up to ", at, ": ", words_of(error)));
   pcre2_jit_compile(pattern_->code, PCRE2_JIT_COMPLETE);  // on failure, matching is slower and the same
 }
 

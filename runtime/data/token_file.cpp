@@ -4,8 +4,8 @@
 #include <fstream>
 #include <vector>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/base/sha256.h"
 #include "runtime/data/fetch.h"
 #include "runtime/data/pretokenizer.h"
@@ -25,7 +25,7 @@ std::string key_of(const std::string& text_sha256, const Tokenizer& tokenizer) {
 
 std::string header_of(const std::string& key, std::uint32_t width, std::uint64_t count, const std::string& sha256) {
   std::string header = compose("shoal tokens 1 ", key, " ", width, " ", count, " ", sha256);
-  CHECK(header.size() < kTokenFileHeader, "the header has room");
+  ENSURE(header.size() < kTokenFileHeader, "the header has room");
   header.resize(kTokenFileHeader - 1, ' ');
   return header + "\n";
 }

@@ -16,7 +16,7 @@ class TokenStore {
   virtual ~TokenStore() = default;
 
   [[nodiscard]] virtual std::uint64_t count() const = 0;
-  // Copies tokens [offset, offset + out.size()), which exist (CHECKed). Errors: kInvalidData or kIo, naming the file.
+  // Copies tokens [offset, offset + out.size()), which exist (ensured). Errors: kInvalidData or kIo, naming the file.
   [[nodiscard]] virtual Status read(std::uint64_t offset, std::span<std::int32_t> out) const = 0;
   // Digest by which a run knows its text again.
   [[nodiscard]] virtual std::string sha256() const = 0;

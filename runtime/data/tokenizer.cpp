@@ -39,7 +39,7 @@ std::vector<std::int32_t> ByteTokenizer::encode(std::string_view text) const {
 }
 
 std::string ByteTokenizer::bytes_of(std::int32_t token) const {
-  CHECK(token >= 0 && token < 256, "a byte token is 0..255");
+  ENSURE(token >= 0 && token < 256, "a byte token is 0..255");
   return std::string(1, static_cast<char>(token));
 }
 

@@ -27,7 +27,7 @@ class Tokenizer {
 
   [[nodiscard]] virtual int vocabulary_size() const = 0;
   [[nodiscard]] virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
-  // The bytes one token stands for. CHECKs 0 <= token < vocabulary_size().
+  // The bytes one token stands for. Ensures 0 <= token < vocabulary_size().
   [[nodiscard]] virtual std::string bytes_of(std::int32_t token) const = 0;
   // The token that ends a text, the last of the vocabulary; none: the tokenizer has no such token.
   [[nodiscard]] virtual std::optional<std::int32_t> end_of_text() const { return std::nullopt; }

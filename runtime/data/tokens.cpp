@@ -15,14 +15,14 @@
 namespace shoal {
 namespace {
 
-Failure unusable(const std::filesystem::path& path, const std::string& why) {
+Failure unusable_text(const std::filesystem::path& path, const std::string& why) {
   return fail(Error::kInvalidData, compose("the text ", path.string(), " cannot be used: ", why, "."));
 }
 
 Result<MappedFile> map_text(const std::filesystem::path& path) {
   auto file = MappedFile::open(path);
-  if (!file) return unusable(path, file.failure().message);
-  if (file->bytes().empty()) return unusable(path, "it is empty");
+  if (!file) return unusable_text(path, file.failure().message);
+  if (file->bytes().empty()) return unusable_text(path, "it is empty");
   return file;
 }
 
@@ -44,7 +44,7 @@ class MappedTokens final : public TokenStore {
   [[nodiscard]] std::uint64_t count() const override { return tokens_.size() / width_; }
 
   [[nodiscard]] Status read(std::uint64_t offset, std::span<std::int32_t> out) const override {
-    CHECK(offset <= count() && out.size() <= count() - offset, "tokens are read within the text");
+    ENSURE(offset <= count() && out.size() <= count() - offset, "tokens are read within the text");
     const std::byte* at = tokens_.data() + offset * width_;
     for (std::int32_t& token : out) {
       std::uint32_t value = 0;
@@ -68,7 +68,7 @@ class MappedTokens final : public TokenStore {
 }  // namespace
 
 TokenSplit split_tokens(std::uint64_t tokens, double validation_fraction) {
-  CHECK(validation_fraction >= 0 && validation_fraction <= 1, "a fraction of the text is in [0, 1]");
+  ENSURE(validation_fraction >= 0 && validation_fraction <= 1, "a fraction of the text is in [0, 1]");
   const auto validation = static_cast<std::uint64_t>(std::floor(static_cast<double>(tokens) * validation_fraction));
   return TokenSplit{.train = tokens - validation, .validation = validation};
 }
@@ -101,7 +101,7 @@ Result<std::shared_ptr<const Tokens>> Tokens::encode(const std::filesystem::path
 }
 
 Status check_length(const Tokens& tokens, int context) {
-  CHECK(context > 0, "a context has tokens");
+  ENSURE(context > 0, "a context has tokens");
   const auto length = static_cast<std::uint64_t>(context);
   const TokenSplit split = tokens.split();
   if (split.train < 2 * length) {

@@ -51,7 +51,7 @@ class Tokens {
   [[nodiscard]] std::uint64_t count() const { return store_->count(); }
   [[nodiscard]] TokenSplit split() const { return split_; }
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  // Copies tokens [offset, offset + out.size()). CHECKs that they exist. Errors: a shard cannot be read (any more).
+  // Copies tokens [offset, offset + out.size()). Ensures that they exist. Errors: a shard cannot be read (any more).
   [[nodiscard]] Status read(std::uint64_t offset, std::span<std::int32_t> out) const {
     return store_->read(offset, out);
   }

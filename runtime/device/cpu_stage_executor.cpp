@@ -10,16 +10,15 @@
 #include <ATen/ops/from_blob.h>
 
 #include "model/parts/loss.h"
+#include "runtime/base/ensure.h"
 #include "runtime/device/host_tensor.h"
 #include "runtime/device/microbatch_input.h"
-
-#include "runtime/base/check_after_torch.h"
 
 namespace shoal {
 namespace {
 
 std::uint64_t count_targets(const TensorBlob& targets) {
-  CHECK(targets.dtype == DType::kInt32, "targets are int32");
+  ENSURE(targets.dtype == DType::kInt32, "targets are int32");
   const auto* begin = targets.as<std::int32_t>();
   return static_cast<std::uint64_t>(
       std::count_if(begin, begin + targets.element_count(), [](std::int32_t target) { return target >= 0; }));
@@ -57,7 +56,7 @@ const Transformer& CpuStageExecutor::agreed_model() {
 }
 
 TensorBlob CpuStageExecutor::forward(const MicrobatchWork& work) {
-  CHECK(!plan_.has_head, "the last stage runs forward_backward");
+  ENSURE(!plan_.has_head, "the last stage runs forward_backward");
   use_threads();
   const at::NoGradGuard no_graph;
   const bool keeps_tape = !config_.pipeline.recompute;
@@ -72,7 +71,7 @@ TensorBlob CpuStageExecutor::forward(const MicrobatchWork& work) {
 BackwardResult CpuStageExecutor::backward(MicrobatchId microbatch, const TensorBlob& output_gradient,
                                           WeightGradients when) {
   const auto found = kept_.find(microbatch);
-  CHECK(found != kept_.end(), "a backward follows the forward of its microbatch");
+  ENSURE(found != kept_.end(), "a backward follows the forward of its microbatch");
   use_threads();
   const at::NoGradGuard no_graph;
   Kept kept = std::move(found->second);
@@ -83,13 +82,13 @@ BackwardResult CpuStageExecutor::backward(MicrobatchId microbatch, const TensorB
   }
   const at::Tensor gradient = borrow(output_gradient);
   const auto& sizes = kept.work.input.shape;
-  CHECK(gradient.sizes() == at::IntArrayRef({sizes.at(0), sizes.at(1), config_.model.width}),
-        "the gradient has the shape of the activation");
+  ENSURE(gradient.sizes() == at::IntArrayRef({sizes.at(0), sizes.at(1), config_.model.width}),
+         "the gradient has the shape of the activation");
   return differentiate(gradient, *kept.tape, kept.work, when);
 }
 
 BackwardResult CpuStageExecutor::forward_backward(const MicrobatchWork& work, WeightGradients when) {
-  CHECK(plan_.has_head, "only the last stage has a loss");
+  ENSURE(plan_.has_head, "only the last stage has a loss");
   use_threads();
   const at::NoGradGuard no_graph;
   Tape tape = tape_for(config_, work, Tape::Keeps::kAll);
@@ -126,7 +125,7 @@ ReducedSum CpuStageExecutor::adopt_sum(const TensorBlob& sum, std::uint64_t toke
 }
 
 void CpuStageExecutor::apply(const UpdateOrder& order) {
-  CHECK(sums_.has_mean(), "an update needs an adopted sum");
+  ENSURE(sums_.has_mean(), "an update needs an adopted sum");
   state_.update(sums_, order);
   weights_changed();
   zero();
@@ -175,13 +174,13 @@ BackwardResult CpuStageExecutor::differentiate(const at::Tensor& gradient, Tape&
   half.result.token_count = result.token_count;
   if (!plan_.has_embedding) result.input_gradient = to_blob(input_gradient);
   const bool is_first = half_done_.emplace(work.microbatch, std::move(half)).second;
-  CHECK(is_first, "a microbatch is accumulated before it is computed again");
+  ENSURE(is_first, "a microbatch is accumulated before it is computed again");
   return result;
 }
 
 AccumulateResult CpuStageExecutor::accumulate(MicrobatchId microbatch) {
   const auto found = half_done_.find(microbatch);
-  CHECK(found != half_done_.end(), "a microbatch is accumulated once, after its backward");
+  ENSURE(found != half_done_.end(), "a microbatch is accumulated once, after its backward");
   use_threads();
   HalfDone half = std::move(found->second);
   half_done_.erase(found);
@@ -197,7 +196,7 @@ AccumulateResult CpuStageExecutor::accumulate(MicrobatchId microbatch) {
 }
 
 TensorBlob CpuStageExecutor::contribution() const {
-  CHECK(half_done_.empty(), "what is contributed is accumulated to the end");
+  ENSURE(half_done_.empty(), "what is contributed is accumulated to the end");
   return sums_.contribution();
 }
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "model/update_kernels.h"
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/device/digest.h"
 
 namespace shoal {
@@ -41,7 +41,7 @@ GradientSums::GradientSums(const FlatLayout& layout, Reduction reduction, std::u
       mean_(layout.size) {}
 
 bool GradientSums::add(const FlatTensor& tensor, std::span<const float> gradient, std::uint64_t microbatch_tokens) {
-  CHECK(gradient.size() == tensor.count, "one gradient per element of " + tensor.spec.name);
+  ENSURE(gradient.size() == tensor.count, "one gradient per element of " + tensor.spec.name);
   if (auto* exact = std::get_if<FlatBuffer<std::int64_t>>(&sums_)) {
     if (!all_within(gradient, largest_addend(Reduction::kExact, microbatch_tokens))) return false;
     accumulate_exact(gradient, fraction_bits_, exact->of(tensor));
@@ -64,8 +64,8 @@ TensorBlob GradientSums::contribution() const {
 
 ReducedSum GradientSums::adopt(const TensorBlob& sum, std::uint64_t token_count) {
   const bool is_exact = std::holds_alternative<FlatBuffer<std::int64_t>>(sums_);
-  CHECK(sum.dtype == (is_exact ? DType::kInt64 : DType::kFloat32), "a sum of the accumulators' type");
-  CHECK(sum.element_count() == static_cast<std::int64_t>(layout_.size), "a sum of the accumulators' size");
+  ENSURE(sum.dtype == (is_exact ? DType::kInt64 : DType::kFloat32), "a sum of the accumulators' type");
+  ENSURE(sum.element_count() == static_cast<std::int64_t>(layout_.size), "a sum of the accumulators' size");
   if (token_count == 0) {
     mean_.clear();
   } else if (is_exact) {

@@ -33,7 +33,7 @@ class GradientSums {
 
   // A copy of the accumulators, [layout.size], int64 (exact) or float32 (fast).
   [[nodiscard]] TensorBlob contribution() const;
-  // CHECKs type and size of `sum`. token_count 0 gives a mean of zero.
+  // Ensures type and size of `sum`. token_count 0 gives a mean of zero.
   [[nodiscard]] ReducedSum adopt(const TensorBlob& sum, std::uint64_t token_count);
   [[nodiscard]] bool has_mean() const { return has_mean_; }
   [[nodiscard]] std::span<const float> mean_of(const FlatTensor& tensor) const { return mean_.of(tensor); }

@@ -6,7 +6,7 @@
 
 #include <ATen/ops/from_blob.h>
 
-#include "runtime/base/check_after_torch.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -24,20 +24,20 @@ at::ScalarType scalar_type_of(DType dtype) {
 }  // namespace
 
 at::Tensor borrow(const TensorBlob& blob) {
-  CHECK(blob.has_value(), "a tensor was sent");
+  ENSURE(blob.has_value(), "a tensor was sent");
   std::int64_t elements = 1;
   for (const std::int64_t extent : blob.shape) {
-    CHECK(extent >= 0 && (extent == 0 || elements <= blob.element_count() / extent), "shape and bytes agree");
+    ENSURE(extent >= 0 && (extent == 0 || elements <= blob.element_count() / extent), "shape and bytes agree");
     elements *= extent;
   }
-  CHECK(elements == blob.element_count(), "shape and bytes agree");
+  ENSURE(elements == blob.element_count(), "shape and bytes agree");
   auto* data = const_cast<std::byte*>(blob.bytes->data());  // torch has no tensor of const memory
   const auto keep = [bytes = blob.bytes](void* /*data*/) {};
   return at::from_blob(data, blob.shape, keep, at::TensorOptions().dtype(scalar_type_of(blob.dtype)));
 }
 
 TensorBlob to_blob(const at::Tensor& tensor) {
-  CHECK(tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kLong, "a type that has a wire form");
+  ENSURE(tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kLong, "a type that has a wire form");
   const at::Tensor dense = tensor.contiguous();
   auto bytes = std::make_shared<AlignedBuffer>(dense.nbytes());
   if (dense.nbytes() > 0) std::memcpy(bytes->data(), dense.const_data_ptr(), dense.nbytes());

@@ -9,7 +9,7 @@
 namespace shoal {
 
 // A tensor over the blob's bytes, which live as long as the tensor. Never to be written to. Float32, int32 or int64;
-// CHECKs that shape and bytes agree.
+// Ensures that shape and bytes agree.
 [[nodiscard]] at::Tensor borrow(const TensorBlob& blob);
 
 // A copy, contiguous. Float32 or int64.

@@ -3,14 +3,14 @@
 
 #include <cstdint>
 
-#include "runtime/base/check_after_torch.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
 void check_input(const at::Tensor& input, const StagePlan& plan) {
   const bool takes_tokens = plan.has_embedding;
-  CHECK(input.scalar_type() == (takes_tokens ? at::kInt : at::kFloat), "tokens int32, activations float32");
-  CHECK(takes_tokens || input.dim() == 3, "activations are [B,T,C]");
+  ENSURE(input.scalar_type() == (takes_tokens ? at::kInt : at::kFloat), "tokens int32, activations float32");
+  ENSURE(takes_tokens || input.dim() == 3, "activations are [B,T,C]");
 }
 
 Tape tape_for(const Config& config, const MicrobatchWork& work, Tape::Keeps keeps) {

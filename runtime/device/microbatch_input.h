@@ -11,7 +11,7 @@
 
 namespace shoal {
 
-// Tokens are int32 where the stage has the embedding; elsewhere activations are float32 [B,T,C] (CHECK).
+// Tokens are int32 where the stage has the embedding; elsewhere activations are float32 [B,T,C] (ENSURE).
 void check_input(const at::Tensor& input, const StagePlan& plan);
 
 // Its dropout depends on the run's seed, the step and the number of the sample alone, not on who computes it.

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/device/digest.h"
 
 namespace shoal {
@@ -83,14 +83,14 @@ void OuterState::step(std::uint64_t round, const OuterTensor& tensor) const {
 std::uint64_t OuterState::apply(const RoundUpdate& update, FlatBuffer<float>& weights) {
   const Fragment& carried = fragments_.at(update.fragment);
   const bool has_mean = update.mean.has_value();
-  CHECK(!has_mean || update.round > 0, "no round has no mean");
-  CHECK(has_mean || sync_.outer_update != OuterUpdate::kWait, "a round that is waited for has a mean");
-  CHECK(!has_mean || (update.mean.dtype == DType::kFloat32 &&
-                      update.mean.element_count() == static_cast<std::int64_t>(carried.element_count)),
-        "a mean of the fragment's type and size");
-  CHECK(!update.own.has_value() || (sync_.outer_update == OuterUpdate::kEager &&
-                                    update.own.element_count() == static_cast<std::int64_t>(carried.element_count)),
-        "an eager delta of the fragment's size");
+  ENSURE(!has_mean || update.round > 0, "no round has no mean");
+  ENSURE(has_mean || sync_.outer_update != OuterUpdate::kWait, "a round that is waited for has a mean");
+  ENSURE(!has_mean || (update.mean.dtype == DType::kFloat32 &&
+                       update.mean.element_count() == static_cast<std::int64_t>(carried.element_count)),
+         "a mean of the fragment's type and size");
+  ENSURE(!update.own.has_value() || (sync_.outer_update == OuterUpdate::kEager &&
+                                     update.own.element_count() == static_cast<std::int64_t>(carried.element_count)),
+         "an eager delta of the fragment's size");
   digests_[update.fragment].reset();
   std::span<const float> rest;
   std::span<const float> own;

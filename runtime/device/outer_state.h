@@ -42,7 +42,7 @@ class OuterState {
 
   // base - local of a fragment, float32 [n].
   [[nodiscard]] TensorBlob contribute(std::uint32_t fragment, const FlatBuffer<float>& weights) const;
-  // The fragment's digest after the update. CHECKs the fragment, the mean's type and size, and that there is one where
+  // The fragment's digest after the update. Ensures the fragment, the mean's type and size, and that there is one where
   // the variant cannot do without.
   [[nodiscard]] std::uint64_t apply(const RoundUpdate& update, FlatBuffer<float>& weights);
   // local := G, and nothing was contributed. Digests by fragment.

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "model/initial_weights.h"
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/device/digest.h"
 #include "runtime/storage/inner_parts.h"
 
@@ -139,7 +139,7 @@ Result<bool> StageState::load_piece(const ImagePiece& piece) {
     keep_for_readers();
     loader_ = std::make_unique<StateImageLoader>(loader());
   }
-  CHECK(loader_ && loader_->taken() == piece.offset, "the pieces of an image are loaded in their order");
+  ENSURE(loader_ && loader_->taken() == piece.offset, "the pieces of an image are loaded in their order");
   auto is_whole = loader_->take({piece.bytes.bytes->data(), piece.bytes.byte_count()}, piece.bytes_total);
   if (is_whole && !is_whole.value()) return is_whole;
   const auto done = std::exchange(loader_, nullptr);
@@ -148,14 +148,14 @@ Result<bool> StageState::load_piece(const ImagePiece& piece) {
 }
 
 TensorBlob StageState::contribute_round(std::uint32_t fragment) {
-  CHECK(outer_, "rounds are of sync.mode = diloco");
+  ENSURE(outer_, "rounds are of sync.mode = diloco");
   keep_for_readers();
   const TensorBlob delta = outer_->contribute(fragment, weights_);
   return inner_state_ == InnerState::kAverage ? with_averages(fragment, delta) : delta;
 }
 
 std::uint64_t StageState::apply_round(const RoundUpdate& update) {
-  CHECK(outer_, "rounds are of sync.mode = diloco");
+  ENSURE(outer_, "rounds are of sync.mode = diloco");
   keep_for_readers();
   if (inner_state_ == InnerState::kReset) reset_averages(outer_->fragment(update.fragment).tensors);
   if (inner_state_ != InnerState::kAverage) return outer_->apply(update, weights_);
@@ -165,7 +165,7 @@ std::uint64_t StageState::apply_round(const RoundUpdate& update) {
 }
 
 std::vector<std::uint64_t> StageState::restart_from_outer() {
-  CHECK(outer_, "rounds are of sync.mode = diloco");
+  ENSURE(outer_, "rounds are of sync.mode = diloco");
   keep_for_readers();
   if (inner_state_ == InnerState::kReset) {
     std::vector<std::size_t> all(layout_.tensors.size());
@@ -199,8 +199,8 @@ TensorBlob StageState::with_averages(std::uint32_t fragment, const TensorBlob& d
 
 TensorBlob StageState::take_averages(std::uint32_t fragment, const TensorBlob& mean) {
   const Fragment& carried = outer_->fragment(fragment);
-  CHECK(mean.dtype == DType::kFloat32 && mean.element_count() == 3 * static_cast<std::int64_t>(carried.element_count),
-        "a mean of the fragment's weights and averages");
+  ENSURE(mean.dtype == DType::kFloat32 && mean.element_count() == 3 * static_cast<std::int64_t>(carried.element_count),
+         "a mean of the fragment's weights and averages");
   auto bytes = std::make_shared<AlignedBuffer>(mean.byte_count() / 3);
   std::memcpy(bytes->data(), mean.bytes->data(), bytes->size());
   const std::byte* from = mean.bytes->data() + bytes->size();

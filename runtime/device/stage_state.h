@@ -57,7 +57,7 @@ class StageState {
     return outer_ ? outer_->agreed_of(tensor) : weights_.of(tensor);
   }
 
-  // sync.mode = diloco only (CHECKed): what the executor's methods of these names say.
+  // sync.mode = diloco only (ensured): what the executor's methods of these names say.
   [[nodiscard]] TensorBlob contribute_round(std::uint32_t fragment);
   [[nodiscard]] std::uint64_t apply_round(const RoundUpdate& update);
   std::vector<std::uint64_t> restart_from_outer();

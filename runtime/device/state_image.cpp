@@ -5,7 +5,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -68,7 +68,8 @@ void StateImageSource::copy(std::uint64_t offset, std::span<std::byte> to) const
 }
 
 Result<TensorBlob> StateImageSource::read(std::uint64_t offset, std::size_t size) {
-  CHECK(offset >= released_ && offset <= byte_count_, "a piece is asked for that was released, or is behind the image");
+  ENSURE(offset >= released_ && offset <= byte_count_,
+         "a piece is asked for that was released, or is behind the image");
   auto bytes = piece_buffer(offset, size, byte_count_);
   std::span<std::byte> to(bytes->data(), bytes->size());
   if (!is_kept_) copy(offset, to);

@@ -11,13 +11,12 @@
 
 #include "model/partition.h"
 #include "model/transformer.h"
+#include "runtime/base/ensure.h"
 #include "runtime/base/machine/bf16_units.h"
 #include "runtime/device/gemm_choice.h"
 #include "runtime/device/queue/stream_queue.h"
 #include "runtime/device/torch_device.h"
 #include "runtime/storage/safetensors.h"
-
-#include "runtime/base/check_after_torch.h"
 
 namespace shoal {
 
@@ -58,9 +57,9 @@ TextSampler::~TextSampler() = default;
 std::int32_t TextSampler::next(std::span<const std::int32_t> tokens, const SamplerConfig& sampler,
                                std::uint64_t position) const {
   const ModelConfig& model = model_->config.model;
-  CHECK(!tokens.empty(), "there is a token before the next one");
+  ENSURE(!tokens.empty(), "there is a token before the next one");
   const auto seen = tokens.last(std::min(tokens.size(), static_cast<std::size_t>(model.context)));
-  for (const std::int32_t token : seen) CHECK(token >= 0 && token < model.vocabulary, "a token of the vocabulary");
+  for (const std::int32_t token : seen) ENSURE(token >= 0 && token < model.vocabulary, "a token of the vocabulary");
   at::set_num_threads(model_->config.run.threads);
   const at::NoGradGuard no_graph;
   const auto count = static_cast<std::int64_t>(seen.size());

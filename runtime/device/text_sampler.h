@@ -26,7 +26,7 @@ class TextSampler {
   TextSampler(const TextSampler&) = delete;
   TextSampler& operator=(const TextSampler&) = delete;
 
-  // The token after `tokens` (at least one, all within the vocabulary: CHECKed); the model sees the last `context` of
+  // The token after `tokens` (at least one, all within the vocabulary: ensured); the model sees the last `context` of
   // them. position: how many tokens were drawn before.
   [[nodiscard]] std::int32_t next(std::span<const std::int32_t> tokens, const SamplerConfig& sampler,
                                   std::uint64_t position) const;

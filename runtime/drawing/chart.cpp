@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/drawing/axis.h"
 #include "runtime/drawing/canvas.h"
 
@@ -140,12 +140,12 @@ class ChartDrawing {
 }  // namespace
 
 std::string draw(const Chart& chart) {
-  CHECK(!chart.panels.empty(), "a chart has panels");
+  ENSURE(!chart.panels.empty(), "a chart has panels");
   for (const ChartPanel& panel : chart.panels) {
     for (const ChartAxis* axis : {&panel.x, &panel.y}) {
-      CHECK(std::isfinite(axis->low) && std::isfinite(axis->high) && axis->low < axis->high,
-            "an axis has a beginning and an end");
-      CHECK(axis->scale == AxisScale::kLinear || axis->low > 0, "a logarithmic axis begins above 0");
+      ENSURE(std::isfinite(axis->low) && std::isfinite(axis->high) && axis->low < axis->high,
+             "an axis has a beginning and an end");
+      ENSURE(axis->scale == AxisScale::kLinear || axis->low > 0, "a logarithmic axis begins above 0");
     }
   }
   return ChartDrawing(chart).run();

@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/drawing/canvas.h"
 
 namespace shoal {
@@ -212,9 +212,9 @@ class StackedDrawing {
 };
 
 void check(const ChartAxis& axis) {
-  CHECK(std::isfinite(axis.low) && std::isfinite(axis.high) && axis.low < axis.high,
-        "an axis has a beginning and an end");
-  CHECK(axis.scale == AxisScale::kLinear || axis.low > 0, "a logarithmic axis begins above 0");
+  ENSURE(std::isfinite(axis.low) && std::isfinite(axis.high) && axis.low < axis.high,
+         "an axis has a beginning and an end");
+  ENSURE(axis.scale == AxisScale::kLinear || axis.low > 0, "a logarithmic axis begins above 0");
 }
 
 }  // namespace
@@ -222,15 +222,15 @@ void check(const ChartAxis& axis) {
 std::string_view series_color(std::size_t series) { return kColors[series % kColors.size()]; }
 
 std::string draw(const StackedChart& chart) {
-  CHECK(!chart.panels.empty(), "a chart has panels");
+  ENSURE(!chart.panels.empty(), "a chart has panels");
   check(chart.x);
   for (const StackedPanel& panel : chart.panels) {
     check(panel.y);
-    for (const StackedCurve& curve : panel.curves) CHECK(curve.series < chart.series.size(), "a curve has a series");
+    for (const StackedCurve& curve : panel.curves) ENSURE(curve.series < chart.series.size(), "a curve has a series");
   }
   for (const StackedRow& row : chart.rows) {
     for (const StackedMoments& moments : row.moments) {
-      CHECK(moments.series < chart.series.size(), "a moment has a series");
+      ENSURE(moments.series < chart.series.size(), "a moment has a series");
     }
   }
   return StackedDrawing(chart).run();

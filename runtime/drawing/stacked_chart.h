@@ -62,7 +62,7 @@ struct StackedChart {
   std::vector<StackedRow> rows;
 };
 
-// CHECKs that there is a panel, that axes have an extent and that every curve is of a series.
+// Ensures that there is a panel, that axes have an extent and that every curve is of a series.
 [[nodiscard]] std::string draw(const StackedChart& chart);
 
 // The color of the series of this index.

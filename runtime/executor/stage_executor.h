@@ -91,7 +91,7 @@ class StageExecutor {
                                                 WeightGradients when) = 0;
   // Last stage: forward, loss and backward at once.
   [[nodiscard]] virtual BackwardResult forward_backward(const MicrobatchWork& work, WeightGradients when) = 0;
-  // Once after each of these, in any order (CHECKed): adds the microbatch's gradients to the accumulators.
+  // Once after each of these, in any order (ensured): adds the microbatch's gradients to the accumulators.
   [[nodiscard]] virtual AccumulateResult accumulate(MicrobatchId microbatch) = 0;
   // No graph, no dropout, nothing kept.
   [[nodiscard]] virtual EvaluateResult evaluate(const MicrobatchWork& work) = 0;
@@ -100,11 +100,11 @@ class StageExecutor {
   virtual void zero() = 0;
 
   // A copy of the accumulators: int64 (exact) or float32 (fast) [elements], tensors in the order of their names. Every
-  // microbatch was accumulated to the end (CHECKed).
+  // microbatch was accumulated to the end (ensured).
   [[nodiscard]] virtual TensorBlob contribution() const = 0;
   // Takes the whole step's sum, apart from the accumulators; mean = sum / token_count. May be called again.
   [[nodiscard]] virtual ReducedSum adopt_sum(const TensorBlob& sum, std::uint64_t token_count) = 0;
-  // Applies the adopted mean, then empties accumulators, kept microbatches and the sum. CHECKs that there is a sum.
+  // Applies the adopted mean, then empties accumulators, kept microbatches and the sum. Ensures that there is a sum.
   virtual void apply(const UpdateOrder& order) = 0;
   // The same emptying without an update.
   virtual void skip() = 0;
@@ -120,13 +120,13 @@ class StageExecutor {
   // The same image, to be read while this executor lives and goes on: what a later call changes is copied before, as
   // far as it was not released.
   [[nodiscard]] virtual std::shared_ptr<ImageSource> image_source() = 0;
-  // Loads an image piece by piece, from its first byte on (CHECKed). True: that was the last one. Errors as of
+  // Loads an image piece by piece, from its first byte on (ensured). True: that was the last one. Errors as of
   // load_state; from the first piece on the state is nobody's until an image was loaded to its end.
   [[nodiscard]] virtual Result<bool> load_piece(const ImagePiece& piece) = 0;
   // Names of this stage's weights, ascending.
   [[nodiscard]] virtual std::vector<std::string> tensor_names() const = 0;
 
-  // sync.mode = diloco only (CHECKed); fragments are those of runtime/journal/round_plan.h.
+  // sync.mode = diloco only (ensured); fragments are those of runtime/journal/round_plan.h.
   // A fragment's outer gradient: base - local, float32 [n], in the order of names; [3n] where averages travel with it.
   [[nodiscard]] virtual TensorBlob contribute_round(std::uint32_t fragment) = 0;
   // Steps outer parameters and momentum by the mean and merges them into the local ones. The XXH3-64 of the fragment's

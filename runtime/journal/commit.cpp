@@ -5,8 +5,8 @@
 #include <cmath>
 #include <tuple>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/journal/learning_rate.h"
 
 namespace shoal {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -17,10 +17,10 @@ PlaceId RequeuedSamples::end() const {
 
 void RequeuedSamples::follow(const CommitRound& entry, std::uint64_t version) {
   if (entry.lost.empty()) return;
-  CHECK(entry.trained_again_from >= end(), "a place is taken once");
+  ENSURE(entry.trained_again_from >= end(), "a place is taken once");
   TakenPlaces taken{version, entry.trained_again_from, count(), entry.lost, {}};
   for (const PlaceId place : entry.lost) {
-    CHECK(place < entry.trained_again_from, "what is lost was trained before");
+    ENSURE(place < entry.trained_again_from, "what is lost was trained before");
     taken.samples.push_back(sample_at(place));
   }
   taken_.push_back(std::move(taken));

@@ -44,7 +44,7 @@ class RequeuedSamples {
       : taken_(state.taken.begin(), state.taken.end()), forgotten_(state.forgotten) {}
   [[nodiscard]] RequeuedState state() const { return {{taken_.begin(), taken_.end()}, forgotten_}; }
 
-  // An entry that is read after so many committed steps. It takes places after those that are taken (CHECK).
+  // An entry that is read after so many committed steps. It takes places after those that are taken (ENSURE).
   void follow(const CommitRound& entry, std::uint64_t version);
   // A branch begins with so many committed steps.
   void go_back_to(std::uint64_t version);

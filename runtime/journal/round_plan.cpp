@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -44,7 +44,7 @@ class Dealer {
 
 std::vector<Fragment> deal_fragments(const std::vector<StageTensor>& tensors, std::uint32_t count,
                                      FragmentPattern pattern) {
-  CHECK(count >= 1, "a stage has at least one fragment");
+  ENSURE(count >= 1, "a stage has at least one fragment");
   std::map<int, std::vector<std::size_t>> blocks;  // by layer
   std::vector<std::size_t> loose;
   for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) {
@@ -71,8 +71,8 @@ std::vector<Fragment> deal_fragments(const std::vector<StageTensor>& tensors, st
 RoundSchedule::RoundSchedule(const SyncConfig& sync)
     : period_(sync.H), overlap_(sync.overlap), waits_(sync.outer_update == OuterUpdate::kWait) {
   if (sync.mode != SyncMode::kDiloco) return;
-  CHECK(sync.H >= 1 && sync.fragments >= 1, "a round has steps, a stage fragments");
-  CHECK(!waits_ || sync.overlap < sync.H, "a round ends before the fragment's next one begins");
+  ENSURE(sync.H >= 1 && sync.fragments >= 1, "a round has steps, a stage fragments");
+  ENSURE(!waits_ || sync.overlap < sync.H, "a round ends before the fragment's next one begins");
   const auto count = static_cast<std::uint64_t>(sync.fragments);
   for (std::uint64_t fragment = 0; fragment < count; ++fragment) {
     const std::uint64_t rounded = (2 * (fragment + 1) * period_ + count) / (2 * count);
@@ -116,7 +116,7 @@ std::vector<RoundId> RoundSchedule::in_flight_after(std::uint64_t version) const
 }
 
 std::uint64_t RoundSchedule::contribution_version(const RoundId& round) const {
-  CHECK(round.number >= 1, "rounds count from 1");
+  ENSURE(round.number >= 1, "rounds count from 1");
   return offsets_.at(round.fragment) + (round.number - 1) * period_;
 }
 

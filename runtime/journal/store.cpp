@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "messages/codec.h"
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/base/sha256.h"
 
 namespace shoal {
@@ -272,7 +272,7 @@ Status SqliteJournal::count_entries() {
 }
 
 Status SqliteJournal::append(const JournalEntry& entry) {
-  CHECK(entry.position.value == last_.value + 1, "the journal has no gaps");
+  ENSURE(entry.position.value == last_.value + 1, "the journal has no gaps");
   const std::vector<char> bytes = encode(entry);
   Statement statement(database_.get(), "INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?)");
   statement.bind(entry.position.value).bind(entry.branch.value).bind(entry.term.value).bind(kind_of(entry.body));
@@ -283,7 +283,7 @@ Status SqliteJournal::append(const JournalEntry& entry) {
 }
 
 Result<JournalSnapshot> SqliteJournal::snapshot() {
-  CHECK(begins_after_ > JournalPosition{}, "a journal that was cut has a snapshot");
+  ENSURE(begins_after_ > JournalPosition{}, "a journal that was cut has a snapshot");
   Statement statement(database_.get(), "SELECT sha256, snapshot FROM snapshots WHERE position = ?");
   statement.bind(begins_after_.value);
   const int code = statement.next();
@@ -305,7 +305,7 @@ Result<JournalSnapshot> SqliteJournal::snapshot() {
 
 Status SqliteJournal::cut(const JournalSnapshot& snapshot) {
   const JournalPosition position = snapshot.view.position;
-  CHECK(position > begins_after_ && position <= last_, "a snapshot takes the place of entries");
+  ENSURE(position > begins_after_ && position <= last_, "a snapshot takes the place of entries");
   const auto bytes = bytes_to_keep(snapshot);
   if (!bytes) return bytes.failure();
   const std::string doing = compose("keep a snapshot at entry ", position);
@@ -334,7 +334,7 @@ Status SqliteJournal::put_in_place(JournalPosition position, std::span<const cha
 }
 
 Result<std::vector<JournalEntry>> SqliteJournal::load(JournalPosition after, std::size_t count_max) {
-  CHECK(after >= begins_after_, "what is before a snapshot is read as one");
+  ENSURE(after >= begins_after_, "what is before a snapshot is read as one");
   Statement statement(database_.get(),
                       "SELECT position, sha256, entry FROM entries WHERE position > ? ORDER BY position LIMIT ?");
   statement.bind(after.value).bind(std::uint64_t{count_max});

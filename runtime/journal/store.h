@@ -41,17 +41,17 @@ class JournalStore {
 
   [[nodiscard]] virtual RunId run() const = 0;
   [[nodiscard]] virtual JournalPosition last_position() const = 0;
-  // Durable on return. Its position must be last_position() + 1 (CHECK).
+  // Durable on return. Its position must be last_position() + 1 (ENSURE).
   [[nodiscard]] virtual Status append(const JournalEntry& entry) = 0;
   // The entries up to here are not kept: snapshot() says what they said. 0: all are.
   [[nodiscard]] virtual JournalPosition begins_after() const = 0;
-  // There must be one (CHECK).
+  // There must be one (ENSURE).
   [[nodiscard]] virtual Result<JournalSnapshot> snapshot() = 0;
   // Keeps this in place of the snapshot before it and of the entries up to its position, which is after the former and
-  // not after last_position() (CHECK). Durable on return, and at no time neither is there. Errors besides the others:
+  // not after last_position() (ENSURE). Durable on return, and at no time neither is there. Errors besides the others:
   // kUsage (it is larger than a letter has room for beside entries, or cannot be read again): all entries stay.
   [[nodiscard]] virtual Status cut(const JournalSnapshot& snapshot) = 0;
-  // Entries after a position, which is not before begins_after() (CHECK), ascending: at most `count_max` of them, and
+  // Entries after a position, which is not before begins_after() (ENSURE), ascending: at most `count_max` of them, and
   // no more once they have kLoadedBytesMax as they are stored, so that they fit a letter (S-6); at least one where
   // there is one. A caller that wants the rest asks after them.
   [[nodiscard]] virtual Result<std::vector<JournalEntry>> load(JournalPosition after, std::size_t count_max) = 0;

@@ -1,7 +1,7 @@
 // A journal that lasts as long as its object. It encodes what it keeps, so that the codec is on this path too.
 #include "messages/codec.h"
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/journal/store.h"
 
 namespace shoal {
@@ -19,13 +19,13 @@ class MemoryJournal final : public JournalStore {
   [[nodiscard]] JournalPosition begins_after() const override { return begins_after_; }
 
   [[nodiscard]] Status append(const JournalEntry& entry) override {
-    CHECK(entry.position.value == last_position().value + 1, "the journal has no gaps");
+    ENSURE(entry.position.value == last_position().value + 1, "the journal has no gaps");
     entries_.push_back(encode(entry));
     return Done{};
   }
 
   [[nodiscard]] Result<JournalSnapshot> snapshot() override {
-    CHECK(begins_after_ > JournalPosition{}, "a journal that was cut has a snapshot");
+    ENSURE(begins_after_ > JournalPosition{}, "a journal that was cut has a snapshot");
     auto decoded = decode_journal_snapshot(snapshot_);
     if (!decoded.value) return fail(Error::kInvalidData, "journal snapshot: " + decoded.malformed);
     return std::move(*decoded.value);
@@ -33,7 +33,7 @@ class MemoryJournal final : public JournalStore {
 
   [[nodiscard]] Status cut(const JournalSnapshot& snapshot) override {
     const JournalPosition position = snapshot.view.position;
-    CHECK(position > begins_after_ && position <= last_position(), "a snapshot takes the place of entries");
+    ENSURE(position > begins_after_ && position <= last_position(), "a snapshot takes the place of entries");
     auto bytes = bytes_to_keep(snapshot);
     if (!bytes) return bytes.failure();
     snapshot_ = std::move(*bytes);
@@ -44,7 +44,7 @@ class MemoryJournal final : public JournalStore {
   }
 
   [[nodiscard]] Result<std::vector<JournalEntry>> load(JournalPosition after, std::size_t count_max) override {
-    CHECK(after >= begins_after_, "what is before a snapshot is read as one");
+    ENSURE(after >= begins_after_, "what is before a snapshot is read as one");
     std::vector<JournalEntry> entries;
     std::size_t loaded = 0;
     for (std::size_t index = after.value - begins_after_.value; index < entries_.size() && entries.size() < count_max;

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -80,9 +80,9 @@ ViewState View::state() const {
 }
 
 void View::apply(const JournalEntry& entry) {
-  CHECK(entry.position.value == position_.value + 1,
-        compose("entry ", entry.position, " after position ", position_, ": the journal is followed without gaps"));
-  CHECK(entry.branch >= branch_, compose("entry ", entry.position, " is of an older branch"));
+  ENSURE(entry.position.value == position_.value + 1,
+         compose("entry ", entry.position, " after position ", position_, ": the journal is followed without gaps"));
+  ENSURE(entry.branch >= branch_, compose("entry ", entry.position, " is of an older branch"));
   position_ = entry.position;
   ends_.follow(entry);
   std::visit([&](const auto& body) { change(entry, body); }, entry.body);
@@ -104,8 +104,8 @@ void View::begin_branch(Branch branch, std::uint64_t version) {
 
 void View::change(const JournalEntry& entry, const AddReplica& added) {
   if (entry.branch > branch_ || entry.position.value == 1) begin_branch(entry.branch, added.version);
-  CHECK(added.version == committed_steps_, compose("replica ", added.replica, " added at version ", added.version,
-                                                   ", committed are ", committed_steps_, " (P-27)"));
+  ENSURE(added.version == committed_steps_, compose("replica ", added.replica, " added at version ", added.version,
+                                                    ", committed are ", committed_steps_, " (P-27)"));
   if (replica_count() == 0) {  // all begin with a checkpoint, on this branch or on the same one again
     rounds_.begin(committed_steps_, ends_.newest());
     lost_.begin(committed_steps_);
@@ -118,14 +118,14 @@ void View::change(const JournalEntry& entry, const AddReplica& added) {
 void View::change(const JournalEntry& entry, const RemoveReplica& removed) { members_.remove(entry.position, removed); }
 
 void View::change(const JournalEntry& entry, const AppointGroup& appointed) {
-  CHECK(entry.branch == branch_, "a branch begins with its replicas");
+  ENSURE(entry.branch == branch_, "a branch begins with its replicas");
   members_.appoint(appointed);
 }
 
 void View::change(const JournalEntry& entry, const Commit& commit) {
-  CHECK(entry.branch == branch_, "a branch begins with its replicas");
-  CHECK(commit.step.value == committed_steps_,
-        compose("commit of step ", commit.step, " where ", committed_steps_, " is next (S-2)"));
+  ENSURE(entry.branch == branch_, "a branch begins with its replicas");
+  ENSURE(commit.step.value == committed_steps_,
+         compose("commit of step ", commit.step, " where ", committed_steps_, " is next (S-2)"));
   // Steps before a branch that the journal lacks (one process trained them) had as many tokens each as this one.
   const std::uint64_t before = tokens_total() > 0 ? tokens_total() : committed_steps_ * commit.token_count;
   ++committed_steps_;
@@ -145,13 +145,13 @@ void View::change(const JournalEntry& /*entry*/, const FinishRun& finish) { fini
 
 // May come before the replicas of its branch do, or before the branch has come to its step again.
 void View::change(const JournalEntry& entry, const Quarantine& quarantine) {
-  CHECK(quarantine.step.value >= committed_steps_, "what is committed is not changed");
+  ENSURE(quarantine.step.value >= committed_steps_, "what is committed is not changed");
   quarantines_.insert(quarantine.step, quarantine.microbatch);
   if (quarantine.step.value == committed_steps_) members_.change_all(entry.position);
 }
 
 void View::change(const JournalEntry& entry, const CommitRound& commit) {
-  CHECK(entry.branch == branch_ && commit.step.value <= committed_steps_, "a round follows its contributions");
+  ENSURE(entry.branch == branch_ && commit.step.value <= committed_steps_, "a round follows its contributions");
   rounds_.follow(commit);
   lost_.follow(commit, committed_steps_);
   requeued_.follow(commit, committed_steps_);

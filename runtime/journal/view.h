@@ -3,7 +3,7 @@
 //
 // All processes follow the same entries in the same order, none skipped (P-3), so equal positions mean equal views: one
 // that is made from the state of another one goes on as that one does. An entry out of order is a bug of the caller
-// (CHECK); fetch the gap first. Pure values; copies are independent. Bounded
+// (ENSURE); fetch the gap first. Pure values; copies are independent. Bounded
 // (S-6) by the members, kTotalsMax steps' totals, the quarantines (quarantines.h) and the lost samples that are
 // trained again (requeued_samples.h).
 //
@@ -46,7 +46,7 @@ class View {
   ~View();
   [[nodiscard]] ViewState state() const;
 
-  // `entry.position` must be position() + 1 (CHECK).
+  // `entry.position` must be position() + 1 (ENSURE).
   void apply(const JournalEntry& entry);
 
   [[nodiscard]] JournalPosition position() const { return position_; }

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -29,7 +29,7 @@ DataLoaderCore::DataLoaderCore(DataLoaderConfig config, const SampleSource& sour
       planner_(make_path_planner(config.routing, config.seed)),
       credits_(config.credits, std::max(config.credits, config.credits_most)),
       data_(config.read_again) {
-  CHECK(config.stages > 0 && config.microbatches > 0 && config.credits > 0, "a run has stages, microbatches, credits");
+  ENSURE(config.stages > 0 && config.microbatches > 0 && config.credits > 0, "a run has stages, microbatches, credits");
 }
 
 bool DataLoaderCore::is_over() const { return view_.is_finished(); }
@@ -44,7 +44,7 @@ const char* DataLoaderCore::state() const {
 }
 
 void DataLoaderCore::begin_at(const View& past) {
-  CHECK(view_.position() == JournalPosition{}, "what the journal said so far comes before its entries");
+  ENSURE(view_.position() == JournalPosition{}, "what the journal said so far comes before its entries");
   view_ = past;
 }
 
@@ -110,7 +110,7 @@ void DataLoaderCore::begin_evaluation(EvaluationExtent extent, Instant now) {
   work.extent = extent;
   work.step = StepId{view_.committed_steps()};
   work.items.resize(source_->evaluation_count(extent));
-  CHECK(!work.items.empty(), "an evaluation has at least one microbatch");
+  ENSURE(!work.items.empty(), "an evaluation has at least one microbatch");
   work.silent_since = now;
   planner_->begin_work();
   work_ = std::move(work);

@@ -1,7 +1,7 @@
 // The device has one job after the other: the next begins when the one before it ends.
 #include "runtime/pipeline/jobs_under_way.h"
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -15,12 +15,12 @@ namespace {
 }  // namespace
 
 void JobsUnderWay::begin(JobKind kind, Activity activity, Instant now) {
-  CHECK(kind == JobKind::kStreamed ? has_room() : jobs_.empty(), "a job began that does not go with those under way");
+  ENSURE(kind == JobKind::kStreamed ? has_room() : jobs_.empty(), "a job began that does not go with those under way");
   jobs_.push_back({kind, activity, now});
 }
 
 Duration JobsUnderWay::end(Instant now) {
-  CHECK(!jobs_.empty(), "a result came without its job");
+  ENSURE(!jobs_.empty(), "a result came without its job");
   const Duration took = now - jobs_.front().began;
   jobs_.pop_front();
   if (!jobs_.empty()) jobs_.front().began = now;

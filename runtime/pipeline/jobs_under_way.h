@@ -47,7 +47,7 @@ enum class JobKind : std::uint8_t { kStreamed, kExclusive };
 
 class JobsUnderWay {
  public:
-  // CHECKs that it may: a streamed one beside others, an exclusive one alone.
+  // Ensures that it may: a streamed one beside others, an exclusive one alone.
   void begin(JobKind kind, Activity activity, Instant now);
   // The oldest has ended. Returns how long the device had it.
   Duration end(Instant now);

@@ -1,10 +1,10 @@
-// The ledger's three moves, each with the CHECK that makes counting twice impossible (S-1).
+// The ledger's three moves, each with the ENSURE that makes counting twice impossible (S-1).
 #include "runtime/pipeline/ledger.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -15,9 +15,9 @@ LedgerEntry* Ledger::find(MicrobatchId microbatch) {
 
 LedgerEntry& Ledger::enter(const Forward& forward, Instant now) {
   const MicrobatchId microbatch = forward.cause.microbatch;
-  CHECK(is_planned(microbatch), "a microbatch outside the plan entered the ledger");
+  ENSURE(is_planned(microbatch), "a microbatch outside the plan entered the ledger");
   const auto [place, is_new] = entries_.try_emplace(microbatch);
-  CHECK(is_new, "a microbatch entered the ledger twice");
+  ENSURE(is_new, "a microbatch entered the ledger twice");
   place->second.forward = forward;
   place->second.ready_since = now;
   place->second.input_from = forward.sender;
@@ -45,7 +45,7 @@ void Ledger::give(LedgerEntry& entry, Incarnation replica) {
 
 std::vector<Waiter> Ledger::answer(MicrobatchId microbatch, MicrobatchShare share, Backward reply) {
   LedgerEntry* entry = find(microbatch);
-  CHECK(entry != nullptr && entry->state == LedgerState::kInFlight, "only what is in flight can be answered (S-1)");
+  ENSURE(entry != nullptr && entry->state == LedgerState::kInFlight, "only what is in flight can be answered (S-1)");
   entry->state = LedgerState::kAnswered;
   entry->forward.reset();
   entry->arrived.reset();

@@ -61,14 +61,14 @@ class Ledger {
 
   [[nodiscard]] bool is_planned(MicrobatchId microbatch) const { return microbatch.value < capacity_; }
   [[nodiscard]] LedgerEntry* find(MicrobatchId microbatch);
-  // none -> in flight. CHECKs that it was none and is planned.
+  // none -> in flight. Ensures that it was none and is planned.
   LedgerEntry& enter(const Forward& forward, Instant now);
   // Adds the asker unless the same replica waits already; its newer question replaces the older.
   static void join(LedgerEntry& entry, const Waiter& waiter);
   // True when the reply was sent to this replica; give() notes that it is sent to it now.
   [[nodiscard]] static bool was_given(const LedgerEntry& entry, Incarnation replica);
   static void give(LedgerEntry& entry, Incarnation replica);
-  // in flight -> answered with this reply; gives back who waited. CHECKs that it was in flight.
+  // in flight -> answered with this reply; gives back who waited. Ensures that it was in flight.
   std::vector<Waiter> answer(MicrobatchId microbatch, MicrobatchShare share, Backward reply);
   // in flight -> none: it was quarantined. False: it was not in flight. What is answered stays until a Zero.
   bool withdraw(MicrobatchId microbatch);

@@ -8,8 +8,8 @@
 #include <map>
 #include <utility>
 
-#include "runtime/base/check.h"
 #include "runtime/base/counter_random.h"
+#include "runtime/base/ensure.h"
 #include "runtime/pipeline/cost_to_go.h"
 #include "runtime/pipeline/path_bans.h"
 
@@ -19,9 +19,9 @@ namespace {
 // Work of one visit, in forwards: a backward counts 2.5 of them (DESIGN.md §5).
 constexpr double kForwardLoad = 1.0;
 constexpr double kTrainLoad = kForwardLoad + 2.5;
-constexpr double kNewestWeight = 0.3;  // of a time for a microbatch in the moving average
-constexpr double kFaster = 0.9;        // of another one's time for a microbatch: less is faster
-constexpr double kRounding = 1e-6;     // part of a microbatch by which two ends count as equal
+constexpr double kNewestTimeWeight = 0.3;  // of a time for a microbatch in the moving average
+constexpr double kFaster = 0.9;            // of another one's time for a microbatch: less is faster
+constexpr double kEndsRounding = 1e-6;     // part of a microbatch by which two ends count as equal
 
 [[nodiscard]] double load_of(Purpose purpose) { return purpose == Purpose::kTrain ? kTrainLoad : kForwardLoad; }
 
@@ -125,8 +125,8 @@ class IwrrPlanner final : public PathPlanner {
   // Averages times where it became slower, speeds where it became faster: either alone would follow the other change
   // for long, and a share is to settle within twenty microbatches.
   [[nodiscard]] static double average(double known_ms, double newest_ms) {
-    if (newest_ms > known_ms) return (1 - kNewestWeight) * known_ms + kNewestWeight * newest_ms;
-    return 1 / ((1 - kNewestWeight) / known_ms + kNewestWeight / std::max(newest_ms, 1e-3));
+    if (newest_ms > known_ms) return (1 - kNewestTimeWeight) * known_ms + kNewestTimeWeight * newest_ms;
+    return 1 / ((1 - kNewestTimeWeight) / known_ms + kNewestTimeWeight / std::max(newest_ms, 1e-3));
   }
 
   void keep_only(const Members& members) {
@@ -188,7 +188,7 @@ class IwrrPlanner final : public PathPlanner {
       const double begins = peers_.at(other).virtual_time;
       const double other_takes = end_of_one_more(request, stage, other) - begins;
       if (other_takes > kFaster * takes || bans_.holds(other, now)) continue;
-      ended += std::max(0.0, std::ceil((until - begins) / other_takes - kRounding) - 1);
+      ended += std::max(0.0, std::ceil((until - begins) / other_takes - kEndsRounding) - 1);
     }
     return ended;
   }
@@ -212,7 +212,7 @@ class CheckedPlanner final : public PathPlanner {
  public:
   explicit CheckedPlanner(std::unique_ptr<PathPlanner> policy) : policy_(std::move(policy)) {}
   std::optional<std::vector<Incarnation>> plan(const PlanRequest& request, Instant now) override {
-    CHECK(serves_every_stage(*request.members), "a path needs a replica in every stage");
+    ENSURE(serves_every_stage(*request.members), "a path needs a replica in every stage");
     return policy_->plan(request, now);
   }
   void learn(const std::vector<Hop>& trail) override { policy_->learn(trail); }
@@ -234,7 +234,7 @@ class CheckedPlanner final : public PathPlanner {
     case Routing::kIwrr: return std::make_unique<IwrrPlanner>();
     case Routing::kCostToGo: return std::make_unique<CostToGoPlanner>();
   }
-  CHECK(false, "no such routing policy");
+  ENSURE(false, "no such routing policy");
 }
 
 }  // namespace

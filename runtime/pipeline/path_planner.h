@@ -41,7 +41,7 @@ using Members = std::vector<std::vector<Incarnation>>;
 struct PlanRequest {
   MicrobatchId microbatch;
   Purpose purpose = Purpose::kTrain;
-  const Members* members = nullptr;                       // every stage has at least one (CHECKed)
+  const Members* members = nullptr;                       // every stage has at least one (ensured)
   const std::set<Incarnation>* without_credit = nullptr;  // replicas, of any stage, that hold all they may
   // Holders of it already, banned or not: it goes to them, and is their load. None: nobody.
   const std::map<StageId, Incarnation>* held = nullptr;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "messages/values/one_of_members.h"
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -53,9 +53,7 @@ struct Runner {
     TensorBlob first = piece_of(*source, 0);
     return Imaged{std::move(first), total, std::move(source)};
   }
-  JobResult operator()(const PieceJob& job) const {
-    return PieceRead{piece_of(*job.source, job.offset)};
-  }
+  JobResult operator()(const PieceJob& job) const { return PieceRead{piece_of(*job.source, job.offset)}; }
   JobResult operator()(const LoadJob& job) const {
     if (job.image) {
       const Status loaded = executor.load_state(*job.image);
@@ -91,7 +89,7 @@ struct Runner {
   // An executor's image lies in memory: reading it does not fail.
   [[nodiscard]] static TensorBlob piece_of(ImageSource& source, std::uint64_t offset) {
     auto piece = source.read(offset, kImagePieceBytes);
-    CHECK(piece.ok(), "a piece of an image in memory");
+    ENSURE(piece.ok(), "a piece of an image in memory");
     return std::move(piece.value());
   }
   [[nodiscard]] Differentiated finish(MicrobatchId microbatch, BackwardResult result, WeightGradients when) const {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "runtime/base/bound.h"
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/pipeline/path_planner.h"
 
 namespace shoal {
@@ -125,7 +125,7 @@ void RequestTable::ask(Entry& entry, Instant now, std::vector<Letter>& out) {
 }
 
 std::vector<Letter> RequestTable::add(Incarnation requester, Forward forward, Instant now) {
-  CHECK(forward.cause.hop < forward.path.size(), "a Forward's hop lies on its path");
+  ENSURE(forward.cause.hop < forward.path.size(), "a Forward's hop lies on its path");
   std::vector<Letter> out;
   const bool trains = forward.purpose == Purpose::kTrain;
   if (trains && view_.quarantines().contains(forward.cause.step, forward.cause.microbatch)) return out;

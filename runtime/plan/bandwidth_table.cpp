@@ -8,7 +8,7 @@
 #include <map>
 #include <sstream>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -25,7 +25,7 @@ std::size_t steps_off(const BandwidthGrid& grid, double published, std::size_t k
 
 const PublishedModel& model_named(const std::string& name) {
   const auto found = std::ranges::find(kPublishedModels, name, &PublishedModel::name);
-  CHECK(found != kPublishedModels.end(), "a model of the table");
+  ENSURE(found != kPublishedModels.end(), "a model of the table");
   return *found;
 }
 

@@ -1,7 +1,7 @@
 // Each method's scenario over the whole grid.
 #include "runtime/plan/comparison.h"
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -38,7 +38,7 @@ Comparison published_comparison(const PublishedModel& model) {
   order.settings = published_settings(model);
   order.methods.assign(kMethods.begin(), kMethods.end());
   auto comparison = compare(order);
-  CHECK(comparison.ok(), "the published scenarios can be simulated");
+  ENSURE(comparison.ok(), "the published scenarios can be simulated");
   return std::move(*comparison);
 }
 

@@ -1,7 +1,7 @@
 // The published figures, and the sentences about them.
 #include "runtime/plan/published_table.h"
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -23,7 +23,7 @@ Cells published_gbit_s(Method method, const PublishedModel& model) {
   for (std::size_t i = 0; i < kPublishedModels.size(); ++i) {
     if (kPublishedModels[i].name == model.name) return kPublished[static_cast<std::size_t>(method)][i];
   }
-  CHECK(false, "a model of the table");
+  ENSURE(false, "a model of the table");
   return {};
 }
 

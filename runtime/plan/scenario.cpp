@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/plan/collective.h"
 
 namespace shoal {
@@ -33,7 +33,7 @@ double sent_bits_per_period(const Scenario& scenario) {
 }
 
 SyncSchedule at_intervals(std::uint64_t H, std::size_t fragments) {
-  CHECK(H > 0 && fragments > 0 && fragments <= H, "a fragment has a step of its own");
+  ENSURE(H > 0 && fragments > 0 && fragments <= H, "a fragment has a step of its own");
   const double distance = static_cast<double>(H) / static_cast<double>(fragments);
   const auto interval = static_cast<std::uint64_t>(std::nearbyint(distance));
   SyncSchedule schedule;
@@ -44,7 +44,7 @@ SyncSchedule at_intervals(std::uint64_t H, std::size_t fragments) {
 }
 
 SyncSchedule within_rounds(std::uint64_t H, std::size_t fragments) {
-  CHECK(H > 0 && fragments > 0 && fragments <= H, "a fragment has a step of its own");
+  ENSURE(H > 0 && fragments > 0 && fragments <= H, "a fragment has a step of its own");
   SyncSchedule schedule;
   schedule.period_steps = H;
   schedule.offsets.clear();

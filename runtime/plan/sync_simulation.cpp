@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "runtime/base/check.h"
 #include "runtime/base/counter_random.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -117,7 +117,7 @@ void SyncSimulation::happen(const Event& event) {
 }
 
 void SyncSimulation::happen_next() {
-  CHECK(!events_.empty(), "somebody computes, or something is on its way");
+  ENSURE(!events_.empty(), "somebody computes, or something is on its way");
   now_s_ = events_.top().time_s;
   while (!events_.empty() && events_.top().time_s <= now_s_) {
     const Event event = events_.top();

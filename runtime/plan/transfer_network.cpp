@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "runtime/base/check.h"
 #include "runtime/base/counter_random.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -49,7 +49,7 @@ void TransferNetwork::make_ready(const PayloadId& id, const Payload& payload, st
 void TransferNetwork::contribute(const PayloadId& id, std::size_t worker) {
   if (hops_.empty()) return;
   Payload& payload = opened(id);
-  CHECK(!payload.contributed[worker], "a worker contributes once");
+  ENSURE(!payload.contributed[worker], "a worker contributes once");
   payload.contributed[worker] = true;
   for (std::size_t hop = 0; hop < hops_.size(); ++hop) {
     if (hops_[hop].from != worker) continue;
@@ -97,7 +97,7 @@ void TransferNetwork::end_sending(const TransferId& id) {
 
 void TransferNetwork::arrive(const TransferId& id, double now_s) {
   const auto found = payloads_.find(id.payload);
-  CHECK(found != payloads_.end(), "what arrives is on its way");
+  ENSURE(found != payloads_.end(), "what arrives is on its way");
   Payload& payload = found->second;
   --payload.missing[receiver(id)];
   for (const std::size_t hop : hops_[id.hop].unlocks) {

@@ -153,7 +153,7 @@ Result<std::vector<ForeignTensor>> parse_foreign_safetensors(std::span<const std
                                                              const std::string& where) {
   auto header = parse_named_header(image, image.size(), where);
   if (!header) return header.failure();
-  CHECK(header.value().has_value(), "a whole image holds its header");
+  ENSURE(header.value().has_value(), "a whole image holds its header");
   const auto data = image.subspan((*header)->bytes);
   std::vector<ForeignTensor> tensors;
   for (Placed& one : (*header)->tensors) {
@@ -196,9 +196,9 @@ NewLayout lay_out_safetensors(std::vector<PlacedTensor> tensors, const std::map<
   if (!metadata.empty()) json[kMetadata] = metadata;
   std::uint64_t at = 0;
   for (PlacedTensor& tensor : tensors) {
-    CHECK(tensor.name != kMetadata && !json.contains(tensor.name), "two tensors named " + tensor.name);
+    ENSURE(tensor.name != kMetadata && !json.contains(tensor.name), "two tensors named " + tensor.name);
     const auto size = byte_count(size_of(tensor.dtype), tensor.shape);
-    CHECK(size.has_value(), "the size of " + tensor.name);
+    ENSURE(size.has_value(), "the size of " + tensor.name);
     tensor.begin = std::exchange(at, at + *size);
     tensor.end = at;
     json[tensor.name] = {
@@ -227,7 +227,7 @@ TensorBlob build_safetensors(std::vector<StoredTensor> tensors, const std::map<s
   std::memcpy(buffer->data(), made.header.data(), made.header.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const PlacedTensor& place = made.layout.tensors[i];
-    CHECK(place.end - place.begin == tensors[i].bytes.size(), "size and shape of " + place.name);
+    ENSURE(place.end - place.begin == tensors[i].bytes.size(), "size and shape of " + place.name);
     if (!tensors[i].bytes.empty())
       std::memcpy(buffer->data() + place.begin, tensors[i].bytes.data(), tensors[i].bytes.size());
   }

@@ -63,7 +63,7 @@ struct ForeignTensor {
                                                                            const std::string& where);
 
 // An image, uint8 [n], of these tensors in the order of their names; `metadata` becomes the header's __metadata__.
-// Equal arguments give equal bytes. Names are distinct and sizes agree with shapes (CHECK).
+// Equal arguments give equal bytes. Names are distinct and sizes agree with shapes (ENSURE).
 [[nodiscard]] TensorBlob build_safetensors(std::vector<StoredTensor> tensors,
                                            const std::map<std::string, std::string>& metadata = {});
 

@@ -33,7 +33,7 @@ class BucketReduction : public GroupReduction {
   // Mark of a part that has to come once more though it has come before: whatever it was sent behind.
   static constexpr std::uint32_t kAnyMark = std::numeric_limits<std::uint32_t>::max();
 
-  // CHECKs that self is a member, once. contribution: int64 or float32 [n], kept as it is.
+  // Ensures that self is a member, once. contribution: int64 or float32 [n], kept as it is.
   BucketReduction(ReductionSetup setup, TensorBlob contribution)
       : setup_(std::move(setup)), own_index_(index_of_self(setup_)), sums_(setup_, std::move(contribution)) {}
 

@@ -5,13 +5,13 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
 std::uint32_t index_of_self(const ReductionSetup& setup) {
   const auto& members = setup.members;
-  CHECK(std::count(members.begin(), members.end(), setup.self) == 1, "a reduction needs this member in it, once");
+  ENSURE(std::count(members.begin(), members.end(), setup.self) == 1, "a reduction needs this member in it, once");
   return static_cast<std::uint32_t>(std::find(members.begin(), members.end(), setup.self) - members.begin());
 }
 
@@ -19,8 +19,8 @@ BucketSums::BucketSums(const ReductionSetup& setup, TensorBlob contribution)
     : bucket_bytes_(setup.bucket_bytes),
       contribution_(std::move(contribution)),
       payload_(make_payload(contribution_.dtype, setup.wire)) {
-  CHECK(contribution_.has_value(), "a reduction needs a contribution");
-  CHECK(bucket_bytes_ > 0 && bucket_bytes_ % size_of(DType::kInt64) == 0, "buckets hold whole elements");
+  ENSURE(contribution_.has_value(), "a reduction needs a contribution");
+  ENSURE(bucket_bytes_ > 0 && bucket_bytes_ % size_of(DType::kInt64) == 0, "buckets hold whole elements");
   const std::size_t byte_count = contribution_.byte_count();
   whole_.resize((byte_count + bucket_bytes_ - 1) / bucket_bytes_);
   kBucketBytes.reached_if(whole_.size() > 1);
@@ -54,7 +54,7 @@ bool BucketSums::fits(std::size_t bucket, const TensorBlob& values) const {
 
 TensorBlob BucketSums::own(std::size_t bucket) {
   auto packed = payload_->pack(own_plain(bucket), lost(bucket));
-  CHECK(packed.has_value(), "a contribution that can travel");  // make_reduction() refused others
+  ENSURE(packed.has_value(), "a contribution that can travel");  // make_reduction() refused others
   return std::move(*packed);
 }
 
@@ -82,7 +82,7 @@ std::optional<TensorBlob> BucketSums::total(std::size_t bucket, const std::vecto
 }
 
 void BucketSums::keep_whole(std::size_t bucket, const TensorBlob& values) {
-  CHECK(!whole_[bucket], "a bucket is completed once");
+  ENSURE(!whole_[bucket], "a bucket is completed once");
   payload_->unpack(values, {result_->data() + offset(bucket), length(bucket)});
   whole_[bucket] = true;
   ++whole_count_;
@@ -93,19 +93,19 @@ void BucketSums::remember(std::size_t bucket, const TensorBlob& values) {
 }
 
 TensorBlob BucketSums::sent_again(std::size_t bucket) {
-  CHECK(whole_[bucket], "a whole sum is sent again");
+  ENSURE(whole_[bucket], "a whole sum is sent again");
   if (payload_->is_lossy()) return remembered_[bucket];
   return *payload_->pack({result_->data() + offset(bucket), length(bucket)}, {});
 }
 
 TensorBlob BucketSums::sum() const {
-  CHECK(is_complete(), "the sum of a reduction that is not complete was read");
+  ENSURE(is_complete(), "the sum of a reduction that is not complete was read");
   if (!result_) return contribution_;
   return TensorBlob{contribution_.dtype, contribution_.shape, result_};
 }
 
 TensorBlob BucketSums::residual() const {
-  CHECK(is_complete(), "the residual of a reduction that is not complete was read");
+  ENSURE(is_complete(), "the residual of a reduction that is not complete was read");
   if (!residual_) return {};
   return TensorBlob{DType::kFloat32, contribution_.shape, residual_};
 }

@@ -17,7 +17,7 @@
 
 namespace shoal {
 
-// Returns the index of `self` among the members. CHECKs that it is there, once.
+// Returns the index of `self` among the members. Ensures that it is there, once.
 [[nodiscard]] std::uint32_t index_of_self(const ReductionSetup& setup);
 
 class BucketSums {
@@ -36,7 +36,7 @@ class BucketSums {
   [[nodiscard]] std::optional<TensorBlob> total(std::size_t bucket, const std::vector<TensorBlob>& values,
                                                 std::size_t own_index);
 
-  // The whole sum of a bucket, as it travelled. CHECKs that there was none.
+  // The whole sum of a bucket, as it travelled. Ensures that there was none.
   void keep_whole(std::size_t bucket, const TensorBlob& values);
   // So that sent_again() gives it, with the very bytes it was sent with.
   void remember(std::size_t bucket, const TensorBlob& values);

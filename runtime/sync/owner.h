@@ -21,7 +21,7 @@ namespace shoal {
 
 class OwnerReduction final : public BucketReduction {
  public:
-  // CHECKs that self is a member, once.
+  // Ensures that self is a member, once.
   OwnerReduction(ReductionSetup setup, TensorBlob contribution);
 
   [[nodiscard]] std::vector<AddressedPart> begin() override { return send_more(); }

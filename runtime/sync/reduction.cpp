@@ -27,7 +27,7 @@ Result<std::unique_ptr<GroupReduction>> make_reduction(SyncBackend backend, Redu
   }
   std::unique_ptr<GroupReduction> made;
   if (setup.members.size() == 1 && !is_encoded) {
-    CHECK(setup.members.front() == setup.self, "self is among the members");
+    ENSURE(setup.members.front() == setup.self, "self is among the members");
     made = std::make_unique<AloneReduction>(setup.order, std::move(contribution));
     return made;
   }
@@ -36,7 +36,7 @@ Result<std::unique_ptr<GroupReduction>> make_reduction(SyncBackend backend, Redu
     case SyncBackend::kNccl: break;  // CollectiveReduction: it needs a communicator
     case SyncBackend::kOwner: made = std::make_unique<OwnerReduction>(std::move(setup), std::move(contribution)); break;
   }
-  CHECK(made != nullptr, "a backend that exists");
+  ENSURE(made != nullptr, "a backend that exists");
   return made;
 }
 

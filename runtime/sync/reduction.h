@@ -85,11 +85,11 @@ class GroupReduction {
   [[nodiscard]] virtual std::uint64_t parts_taken() const = 0;
 
   [[nodiscard]] virtual bool is_complete() const = 0;
-  // The whole sum, shaped like the contribution. CHECKs is_complete().
+  // The whole sum, shaped like the contribution. Ensures is_complete().
   [[nodiscard]] virtual TensorBlob sum() const = 0;
   // Values that this member's encoding left out of the sum, float32 like the contribution: added to its next one
   // of the same span, they are not lost (wire/error_feedback.h). No tensor without error feedback or where nothing is
-  // encoded. CHECKs is_complete().
+  // encoded. Ensures is_complete().
   [[nodiscard]] virtual TensorBlob residual() const = 0;
   [[nodiscard]] virtual std::uint64_t refused_count() const = 0;
   [[nodiscard]] virtual const OrderId& order() const = 0;

@@ -29,7 +29,7 @@ namespace shoal {
 
 class RingReduction final : public BucketReduction {
  public:
-  // CHECKs that self is a member, once. contribution: int64 or float32 [n], kept as it is.
+  // Ensures that self is a member, once. contribution: int64 or float32 [n], kept as it is.
   RingReduction(ReductionSetup setup, TensorBlob contribution);
 
   [[nodiscard]] std::vector<AddressedPart> begin() override { return start_more(); }

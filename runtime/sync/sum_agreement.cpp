@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/sync/patience.h"
 #include "runtime/sync/sync_group_verdict.h"
 
@@ -12,7 +12,7 @@ namespace shoal {
 
 void SumAgreement::begin(const OrderId& order, JournalPosition position, const std::vector<ReplicaMember>& members,
                          Instant now) {
-  CHECK(order.epoch > order_.epoch, "every order takes a higher epoch (P-15)");
+  ENSURE(order.epoch > order_.epoch, "every order takes a higher epoch (P-15)");
   phase_ = Phase::kOpen;
   order_ = order;
   position_ = position;
@@ -83,7 +83,7 @@ void SumAgreement::obeyed(Incarnation member, const Epoch& epoch) {
 }
 
 std::optional<SumFailure> SumAgreement::conclude(Instant now) {
-  CHECK(phase_ == Phase::kReducing && unanswered_.empty() && !reduced_.empty(), "a vote follows the whole sum (P-19)");
+  ENSURE(phase_ == Phase::kReducing && unanswered_.empty() && !reduced_.empty(), "a vote follows the whole sum (P-19)");
   const Reduced& first = reduced_.begin()->second;
   for (const auto& [member, reduced] : reduced_) {
     if (config_.keeps_sums_apart || reduced.digest == first.digest) continue;
@@ -115,7 +115,7 @@ std::vector<Incarnation> SumAgreement::receivers() const {
 }
 
 Prepared SumAgreement::vote() const {
-  CHECK(phase_ == Phase::kVoted, "a vote follows equal digests (P-19)");
+  ENSURE(phase_ == Phase::kVoted, "a vote follows equal digests (P-19)");
   return {order_, position_, reduced_.begin()->second.digest, {}, {}, {}};
 }
 

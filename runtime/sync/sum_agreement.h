@@ -51,7 +51,7 @@ class SumAgreement {
 
   explicit SumAgreement(SumAgreementConfig config) : config_(std::move(config)), time_(config_.look_max) {}
 
-  // Another epoch, higher than those before it (CHECKed); `position`: where the journal stands (P-22).
+  // Another epoch, higher than those before it (ensured); `position`: where the journal stands (P-22).
   void begin(const OrderId& order, JournalPosition position, const std::vector<ReplicaMember>& members, Instant now);
   // Its members are asked for their manifests.
   void ask(Instant now);

@@ -5,8 +5,8 @@
 #include <map>
 #include <utility>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/sync/sync_group_verdict.h"
 
 namespace shoal {
@@ -53,11 +53,11 @@ SyncGroupCore::SyncGroupCore(SyncGroupConfig config)
     : config_(std::move(config)),
       sum_(make_agreement(config_)),
       patience_(config_.reduce_timeout, config_.reduce_floor) {
-  CHECK(config_.self.value != 0 && config_.microbatches > 0, "a sync group has an incarnation and a plan");
+  ENSURE(config_.self.value != 0 && config_.microbatches > 0, "a sync group has an incarnation and a plan");
 }
 
 void SyncGroupCore::begin_at(const View& past) {
-  CHECK(view_.position() == JournalPosition{}, "what the journal said so far comes before its entries");
+  ENSURE(view_.position() == JournalPosition{}, "what the journal said so far comes before its entries");
   view_ = past;
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -26,7 +26,7 @@ void DeviceMeter::settle(const DevicePeak& peak, std::uint32_t threads) {
 
 void DeviceMeter::leave(std::uint32_t threads) {
   const std::lock_guard lock(mutex_);
-  CHECK(threads_ >= threads, "a stage leaves that has settled");
+  ENSURE(threads_ >= threads, "a stage leaves that has settled");
   threads_ -= threads;
 }
 
@@ -37,7 +37,7 @@ void DeviceMeter::come(Instant now) {
 
 void DeviceMeter::go(Instant now) {
   const std::lock_guard lock(mutex_);
-  CHECK(at_work_ > 0, "a stage goes that has come");
+  ENSURE(at_work_ > 0, "a stage goes that has come");
   busy_ = busy_until(now);
   came_ = now;
   --at_work_;
@@ -45,7 +45,7 @@ void DeviceMeter::go(Instant now) {
 
 void DeviceMeter::vanish() {
   const std::lock_guard lock(mutex_);
-  CHECK(at_work_ > 0, "a stage vanishes that has come");
+  ENSURE(at_work_ > 0, "a stage vanishes that has come");
   --at_work_;
 }
 

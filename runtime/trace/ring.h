@@ -14,7 +14,7 @@
 #include <span>
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/trace/event.h"
 #include "runtime/trace/ring_memory.h"
 
@@ -22,10 +22,10 @@ namespace shoal {
 
 class TraceRing {
  public:
-  // Slots: a power of two, at least 2 (CHECK).
+  // Slots: a power of two, at least 2 (ENSURE).
   explicit TraceRing(RingMemory memory)
       : memory_(std::move(memory)), slots_(memory_.slots()), mask_(slots_.size() - 1) {
-    CHECK(slots_.size() >= 2 && std::has_single_bit(slots_.size()), "a ring's capacity is a power of two");
+    ENSURE(slots_.size() >= 2 && std::has_single_bit(slots_.size()), "a ring's capacity is a power of two");
     for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].turn.store(i, std::memory_order_relaxed);
   }
 

@@ -264,7 +264,7 @@ Status TraceFile::add_name(ActorName number, const std::string& name) {
 }
 
 Status TraceFile::add_events(std::span<const TraceEvent> events) {
-  CHECK(events.size() * kEventBytes <= kBlockBytesMax, "a block of events is bounded");
+  ENSURE(events.size() * kEventBytes <= kBlockBytesMax, "a block of events is bounded");
   Writer body;
   body.text.reserve(kBlockHeaderBytes + events.size() * kEventBytes);
   for (const TraceEvent& event : events) pass(body, event);

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -124,7 +124,7 @@ std::string trace_path(const std::string& run_directory, const std::string& proc
 
 TraceDrain::TraceDrain(std::shared_ptr<Tracer> tracer, std::string path, std::string process_name)
     : tracer_(std::move(tracer)), path_(std::move(path)), process_name_(std::move(process_name)) {
-  CHECK(tracer_ != nullptr, "a drain has a tracer");
+  ENSURE(tracer_ != nullptr, "a drain has a tracer");
 }
 
 TraceDrain::~TraceDrain() { (void)flush_end(); }

@@ -7,8 +7,8 @@
 
 #include <xxhash.h>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -53,8 +53,8 @@ Cutter::Cutter(EncodedLetter letter, std::uint64_t transfer, std::size_t frame_b
       transfer_(transfer),
       frame_bytes_(frame_bytes),
       total_(preamble_.size() + byte_count(letter_)) {
-  CHECK(frame_bytes_ <= kFrameBytesMax, "a frame is no longer than all frames may be");
-  CHECK(kFrameHeaderBytes + preamble_.size() <= frame_bytes_, "a letter's preamble fits one frame");
+  ENSURE(frame_bytes_ <= kFrameBytesMax, "a frame is no longer than all frames may be");
+  ENSURE(kFrameHeaderBytes + preamble_.size() <= frame_bytes_, "a letter's preamble fits one frame");
 }
 
 void Cutter::next(std::vector<char>& frame) {
@@ -202,7 +202,7 @@ void ArrivingBuffer::append(std::span<const char> bytes) {
 }
 
 SharedBuffer ArrivingBuffer::take() {
-  CHECK(have_ == size_, "a tensor is whole before it is anybody's");
+  ENSURE(have_ == size_, "a tensor is whole before it is anybody's");
   if (!memory_) memory_ = std::make_shared<AlignedBuffer>(0);
   return std::move(memory_);
 }

@@ -48,7 +48,7 @@ inline constexpr AssemblyLimits kStrangerAssembly{
     .open_bytes_max = std::size_t{64} << 10,
 };
 
-// Cuts one letter. `transfer` must be new on this link. The preamble fits one frame (CHECK).
+// Cuts one letter. `transfer` must be new on this link. The preamble fits one frame (ENSURE).
 class Cutter {
  public:
   // Frames of at most `frame_bytes`, which is more than a header and a preamble, and at most kFrameBytesMax.

@@ -253,7 +253,7 @@ Result<Authority> Authority::open(const std::string& directory) {
 
 Result<std::string> Authority::sign(std::string_view request_pem, const PeerIdentity& identity,
                                     const Validity& validity) const {
-  CHECK(identity.run == state_->run, "an authority signs for its own run only");
+  ENSURE(identity.run == state_->run, "an authority signs for its own run only");
   if (!is_valid_name(identity.name)) {
     return fail(Error::kRefused,
                 compose("'", identity.name,

@@ -11,10 +11,16 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <string>
 
 namespace shoal {
+
+// Sizes for OpenSSL, which takes an int: what is more is left for the next call.
+inline constexpr std::size_t kIoBytesMax = 1u << 30;
+[[nodiscard]] inline int io_size(std::size_t size) { return static_cast<int>(std::min(size, kIoBytesMax)); }
 
 struct OpensslDeleter {
   void operator()(BIO* x) const { BIO_free_all(x); }

@@ -3,9 +3,9 @@
 
 #include <fcntl.h>
 #include <ifaddrs.h>
-#include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -46,7 +46,7 @@ Result<AddressList> resolve(const HostPort& address, int socket_type, int flags)
               compose("Cannot find the address of ", address.host, ": ", ::gai_strerror(code), "."));
 }
 
-void set_option(int descriptor, int level, int option) {
+void switch_on(int descriptor, int level, int option) {
   const int on = 1;
   ::setsockopt(descriptor, level, option, &on, sizeof on);
 }
@@ -81,7 +81,7 @@ Socket connect_to(const addrinfo& target, Deadline deadline) {
       return Socket();
     }
   }
-  set_option(socket.descriptor(), IPPROTO_TCP, TCP_NODELAY);
+  switch_on(socket.descriptor(), IPPROTO_TCP, TCP_NODELAY);
   return socket;
 }
 
@@ -130,7 +130,7 @@ Socket listen_at_any(const addrinfo& list) {
   for (const addrinfo* target = &list; target != nullptr; target = target->ai_next) {
     Socket socket(::socket(target->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, target->ai_protocol));
     if (socket.is_open()) {
-      set_option(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR);
+      switch_on(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR);
       const bool is_bound = ::bind(socket.descriptor(), target->ai_addr, target->ai_addrlen) == 0;
       if (is_bound && ::listen(socket.descriptor(), kBacklog) == 0) return socket;
     }

@@ -15,6 +15,9 @@
 namespace shoal {
 
 using Deadline = std::chrono::steady_clock::time_point;
+[[nodiscard]] inline Deadline deadline_in(std::chrono::milliseconds duration) {
+  return std::chrono::steady_clock::now() + duration;
+}
 
 struct HostPort {
   std::string host;

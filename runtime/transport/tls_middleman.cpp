@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/base/log.h"
 #include "runtime/transport/guard/frame_guard.h"
 #include "runtime/transport/guard/peer_note.h"
@@ -43,7 +43,7 @@ basp::Node written_as(caf::actor_system& system, const caf::node_id& node) {
   std::vector<char> bytes;
   caf::binary_serializer sink{system, bytes};
   const caf::error failed = sink(node);
-  CHECK(!failed && bytes.size() == basp::kNodeBytes, "the library names its processes as basp_frame.h says");
+  ENSURE(!failed && bytes.size() == basp::kNodeBytes, "the library names its processes as basp_frame.h says");
   basp::Node written;
   std::copy(bytes.begin(), bytes.end(), written.begin());
   return written;
@@ -53,7 +53,7 @@ caf::node_id read_from(caf::actor_system& system, const basp::Node& node) {
   caf::node_id read;
   caf::binary_deserializer source{system, reinterpret_cast<const char*>(node.data()), node.size()};
   const caf::error failed = source(read);
-  CHECK(!failed, "the guard lets through nodes that the library can read");
+  ENSURE(!failed, "the guard lets through nodes that the library can read");
   return read;
 }
 

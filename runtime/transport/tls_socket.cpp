@@ -14,9 +14,6 @@
 namespace shoal {
 namespace {
 
-constexpr std::size_t kIoBytesMax = 1u << 30;
-
-int io_size(std::size_t size) { return static_cast<int>(std::min(size, kIoBytesMax)); }
 
 Failure too_late(std::string_view what) {
   return fail(Error::kUnreachable,

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/base/file.h"
 #include "runtime/transport/certificates.h"
 #include "tests/support/guest/guest.h"
@@ -20,12 +20,12 @@ namespace {
 // Issued anew, by the run's own authority, as for any node that brings a token.
 TlsFiles certificate_of(const std::string& run, const std::string& folder) {
   const auto authority = Authority::open(run + "/certs");
-  CHECK(authority.ok(), "the run has its authority");
+  ENSURE(authority.ok(), "the run has its authority");
   const auto now = std::chrono::system_clock::now();
   const auto issued = authority->issue({authority->run(), PeerRole::kNode, "guest"}, usual_validity(now));
-  CHECK(issued.ok(), "it issues certificates");
+  ENSURE(issued.ok(), "it issues certificates");
   const TlsFiles files = credential_files(folder, "node");
-  CHECK(write_credentials(files, *issued).ok(), "they can be written");
+  ENSURE(write_credentials(files, *issued).ok(), "they can be written");
   return files;
 }
 
@@ -46,7 +46,7 @@ int run(const std::vector<std::string>& words) {
       if (!is_control) doors.push_back(port);
     }
   }
-  CHECK(!doors.empty(), "the processes listen somewhere");
+  ENSURE(!doors.empty(), "the processes listen somewhere");
   const double rate = std::atof(words[1].c_str()) / static_cast<double>(doors.size());
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(std::atoi(words[2].c_str()));
   const auto seed = std::strtoull(words[3].c_str(), nullptr, 10);

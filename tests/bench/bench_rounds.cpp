@@ -35,7 +35,7 @@ class Bench {
     Config evaluated = config_;
     evaluated.sync.mode = SyncMode::kEveryStep;
     auto executor = make_stage_executor({evaluated, StageId{0}, 1, "cpu"});
-    CHECK(executor.ok(), "a cpu");
+    ENSURE(executor.ok(), "a cpu");
     evaluator_ = std::move(*executor);
   }
 
@@ -69,9 +69,9 @@ class Bench {
  private:
   static std::shared_ptr<const Tokens> open_text(const Config& config) {
     const auto path = obtain_corpus(config.data.corpus);
-    CHECK(path.ok(), path.ok() ? "" : path.failure().message);
+    ENSURE(path.ok(), path.ok() ? "" : path.failure().message);
     auto tokens = Tokens::open(*path, config.data.validation_fraction);
-    CHECK(tokens.ok(), tokens.ok() ? "" : tokens.failure().message);
+    ENSURE(tokens.ok(), tokens.ok() ? "" : tokens.failure().message);
     return *tokens;
   }
 
@@ -99,12 +99,12 @@ class Bench {
   double validation_loss(const NamedTensors& weights) {
     const TensorBlob image = evaluator_->state_image();
     auto stored = parse_safetensors({image.bytes->data(), image.bytes->size()}, "an image");
-    CHECK(stored.ok(), "an image that can be read");
+    ENSURE(stored.ok(), "an image that can be read");
     for (StoredTensor& tensor : *stored) {
       const auto found = weights.find(tensor.name);
       if (found != weights.end()) tensor.bytes = std::as_bytes(std::span(found->second));
     }
-    CHECK(evaluator_->load_state(build_safetensors(std::move(*stored))).ok(), "an image of this model");
+    ENSURE(evaluator_->load_state(build_safetensors(std::move(*stored))).ok(), "an image of this model");
     const EvaluationPlan plan(tokens_, static_cast<std::uint64_t>(config_.model.context), config_.batch);
     return evaluate(*evaluator_, plan, plan.batch_count(config_.eval.batches), ByteTokenizer{})->loss;
   }

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/check.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/ensure.h"
 #include "runtime/data/tokens.h"
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/gemm_choice.h"
@@ -103,13 +103,13 @@ struct SingleRun {
   SingleRun(Config config, Reduction reduction, const Tokens& tokens) {
     config.sync.reduction = reduction;
     auto made = make_stage_executor({config, StageId{0}, 1, "cpu"});
-    CHECK(made.ok(), "a cpu");
+    ENSURE(made.ok(), "a cpu");
     executor = std::move(*made);
     trainer = std::make_unique<SingleTrainer>(config, *executor, tokens, clock);
   }
   double step() {
     const auto outcome = trainer->step();
-    CHECK(!outcome->skipped, "a step that trains");
+    ENSURE(!outcome->skipped, "a step that trains");
     return outcome->loss;
   }
   SteadyClock clock;
@@ -140,7 +140,7 @@ int run(const std::string& size, int pairs, const Wish& wish) {
   const auto path = std::filesystem::temp_directory_path() / ("shoal-bench-" + std::to_string(::getpid()));
   std::ofstream(path, std::ios::binary) << synthetic_text(400000);
   const auto tokens = Tokens::open(path, 0.1);
-  CHECK(tokens.ok(), "the text can be read");
+  ENSURE(tokens.ok(), "the text can be read");
   std::filesystem::remove(path);
   SingleRun fast(config, Reduction::kFast, **tokens);
   SingleRun exact(config, Reduction::kExact, **tokens);

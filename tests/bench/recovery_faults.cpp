@@ -46,7 +46,7 @@ std::function<void(ProcessScene&)> frozen_for(Milliseconds time) {
 
 void say(LinkEmulator& network, const std::string& words) {
   const auto obeyed = network.command(words);
-  CHECK(obeyed.ok(), words);
+  ENSURE(obeyed.ok(), words);
 }
 
 // Half of the nodes, with a replica of each stage, reach nobody but each other.

@@ -30,11 +30,11 @@ Instant now_is() { return std::chrono::steady_clock::now(); }
 // Full once one connection waits in it: further ones get no answer at all.
 Socket listen_nowhere(std::uint16_t& port, Socket& filler) {
   auto listener = listen_on({"127.0.0.1", 0});
-  CHECK(listener.ok(), "a port of the loopback");
+  ENSURE(listener.ok(), "a port of the loopback");
   ::listen(listener->descriptor(), 0);
   port = local_port(listener->descriptor());
   auto first = dial({"127.0.0.1", port}, now_is() + kDialLimit);
-  CHECK(first.ok(), "the loopback takes a first connection");
+  ENSURE(first.ok(), "the loopback takes a first connection");
   filler = std::move(*first);
   return std::move(*listener);
 }
@@ -42,11 +42,11 @@ Socket listen_nowhere(std::uint16_t& port, Socket& filler) {
 Socket listen_for_requests(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  CHECK(path.size() < sizeof address.sun_path, "the path of the emulator's socket is too long");
+  ENSURE(path.size() < sizeof address.sun_path, "the path of the emulator's socket is too long");
   std::copy(path.begin(), path.end(), address.sun_path);
   Socket listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int bound = ::bind(listener.descriptor(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
-  CHECK(bound == 0 && ::listen(listener.descriptor(), SOMAXCONN) == 0, "cannot listen for requests at " + path);
+  ENSURE(bound == 0 && ::listen(listener.descriptor(), SOMAXCONN) == 0, "cannot listen for requests at " + path);
   return listener;
 }
 
@@ -56,7 +56,7 @@ bool is_ready(const pollfd& wait) { return (wait.revents & (POLLIN | POLLHUP | P
 
 LinkEmulator::LinkEmulator(std::uint64_t seed) : next_seed_(seed) {
   std::string pattern = (std::filesystem::temp_directory_path() / "shoal-links.XXXXXX").string();
-  CHECK(::mkdtemp(pattern.data()) != nullptr, "cannot make a folder for the emulator's socket");
+  ENSURE(::mkdtemp(pattern.data()) != nullptr, "cannot make a folder for the emulator's socket");
   folder_ = pattern;
   requests_ = listen_for_requests((folder_ / "socket").string());
   wake_ = Socket(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

@@ -33,14 +33,14 @@ Result<Config> config_in(std::string_view input) {
 bool accepts(std::string_view input) {
   const Result<Config> config = config_in(input);
   if (!config) {
-    CHECK(!config.failure().message.empty(), "a refusal says why");
+    ENSURE(!config.failure().message.empty(), "a refusal says why");
     return false;
   }
   const std::string text = write_config(*config);
   const Result<Config> again = parse_config(text, "what was written");
-  CHECK(again.ok(), "an accepted configuration is refused once it is written: " + again.failure().message);
-  CHECK(write_config(*again) == text, "an accepted configuration changes when it is written");
-  CHECK(resume_conflicts(*config, *again).empty(), "a run cannot go on with its own configuration");
+  ENSURE(again.ok(), "an accepted configuration is refused once it is written: " + again.failure().message);
+  ENSURE(write_config(*again) == text, "an accepted configuration changes when it is written");
+  ENSURE(resume_conflicts(*config, *again).empty(), "a run cannot go on with its own configuration");
   return true;
 }
 

@@ -55,15 +55,15 @@ bool accepts_request(std::string body) {
   const auto asked = parse_enrolment_request(body);
   const ControlResponse response =
       desk().desk->enrol({"POST", std::string(kEnrolPath), {}, body, std::nullopt, "", "::1"});
-  CHECK(asked.ok() || response.status == 400, "what is not understood is answered by 400");
+  ENSURE(asked.ok() || response.status == 400, "what is not understood is answered by 400");
   if (response.status != 200) {
-    CHECK(!error_sentence(response.body).empty(), "a refusal says why");
+    ENSURE(!error_sentence(response.body).empty(), "a refusal says why");
     return false;
   }
   const auto answer = parse_enrolment_answer(response.body);
-  CHECK(answer.ok(), "an answer is understood by who gets it");
+  ENSURE(answer.ok(), "an answer is understood by who gets it");
   const auto identity = identity_of(answer->certificate);
-  CHECK(identity.ok() && identity->name == asked->name && identity->role == PeerRole::kNode, "a certificate's name");
+  ENSURE(identity.ok() && identity->name == asked->name && identity->role == PeerRole::kNode, "a certificate's name");
   return true;
 }
 
@@ -77,7 +77,7 @@ bool accepts(std::string_view input) {
   const auto read = parse_rendezvous(body);
   if (!read) return false;
   const auto again = parse_rendezvous(rendezvous_text(*read));
-  CHECK(again.ok() && rendezvous_text(*again) == rendezvous_text(*read), "a rendezvous comes back as it was");
+  ENSURE(again.ok() && rendezvous_text(*again) == rendezvous_text(*read), "a rendezvous comes back as it was");
   return true;
 }
 

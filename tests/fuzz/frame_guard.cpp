@@ -15,7 +15,7 @@
 #include <algorithm>
 
 #include "messages/actor_types.h"
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/transport/caf_config.h"
 #include "tests/fuzz/harness.h"
 
@@ -74,7 +74,7 @@ class Library {
   [[nodiscard]] std::string written(Write write) {
     std::vector<char> bytes;
     caf::binary_serializer sink{&network_, bytes};
-    CHECK(!write(sink), "the library writes what is its own");
+    ENSURE(!write(sink), "the library writes what is its own");
     return {bytes.begin(), bytes.end()};
   }
 
@@ -194,16 +194,16 @@ std::string heartbeat() {
 
 basp::Node self() {
   basp::Node node{};
-  CHECK(this_node().size() == node.size(), "the library names its processes as basp_frame.h says");
+  ENSURE(this_node().size() == node.size(), "the library names its processes as basp_frame.h says");
   std::ranges::copy(this_node(), node.begin());
   return node;
 }
 
 void deliver(const FrameGuard& guard, std::string_view payload) {
-  CHECK(library().wants() == FrameGuard::kHeaderBytes, "the library waits for a header");
+  ENSURE(library().wants() == FrameGuard::kHeaderBytes, "the library waits for a header");
   library().give({reinterpret_cast<const char*>(guard.header().data()), guard.header().size()});
   if (payload.empty() || !library().is_open()) return;
-  CHECK(library().wants() == payload.size(), "the library waits for what the header has announced");
+  ENSURE(library().wants() == payload.size(), "the library waits for what the header has announced");
   library().give(payload);
 }
 

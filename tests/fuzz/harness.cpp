@@ -53,7 +53,7 @@ const std::string& scratch_path() {
 void write_bytes(const std::string& path, std::string_view bytes) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  CHECK(file.flush().good(), "cannot write " + path);
+  ENSURE(file.flush().good(), "cannot write " + path);
 }
 
 }  // namespace shoal::fuzz

@@ -1,7 +1,7 @@
 // A fuzzer is one parser of bytes that come from outside, valid inputs of it, and what must hold for any
 // input. The same harness is run by libFuzzer under sanitizers (fuzzer.cpp) and by an ordinary test (fuzz_test.cpp).
 //
-// An input may be anything; a promise that is broken throws Bug (CHECK), which nobody here catches. Where a format has
+// An input may be anything; a promise that is broken throws Bug (ENSURE), which nobody here catches. Where a format has
 // a checksum, the harness recomputes it if the input asks for that: else no change would get past it.
 #pragma once
 

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "tests/fuzz/harness.h"
 
 namespace shoal::fuzz {
@@ -36,14 +36,15 @@ Outcome feed(HttpReader& reader, std::string_view text, std::size_t piece) {
 void check_message(const HttpMessage& message) {
   std::size_t head = message.first.size() + message.second.size();
   for (const auto& [name, value] : message.headers) head += name.size() + value.size();
-  CHECK(head <= kLimits.head_bytes_max && message.body.size() <= kLimits.body_bytes_max, "a message within its limits");
+  ENSURE(head <= kLimits.head_bytes_max && message.body.size() <= kLimits.body_bytes_max,
+         "a message within its limits");
   const auto target = parse_target(message.second);
   if (!target) return;
   for (const auto& [name, value] : target->query) {
     const auto again = parse_target("/?" + escape_query(name) + "=" + escape_query(value));
-    CHECK(again && again->query.size() == 1 && again->query.begin()->first == name &&
-              again->query.begin()->second == value,
-          "an escape comes back");
+    ENSURE(again && again->query.size() == 1 && again->query.begin()->first == name &&
+               again->query.begin()->second == value,
+           "an escape comes back");
   }
 }
 
@@ -56,10 +57,10 @@ bool accepts(std::string_view input) {
   HttpReader whole(kLimits);
   const Outcome at_once = feed(whole, text.substr(0, in_pieces.taken), in_pieces.taken);
   const bool is_complete = in_pieces.progress == Progress::kComplete;
-  CHECK(is_complete == (at_once.progress == Progress::kComplete), "pieces decide whether a message is whole");
+  ENSURE(is_complete == (at_once.progress == Progress::kComplete), "pieces decide whether a message is whole");
   if (!is_complete) return false;
-  CHECK(cut.message().headers == whole.message().headers && cut.message().body == whole.message().body,
-        "pieces decide what a message says");
+  ENSURE(cut.message().headers == whole.message().headers && cut.message().body == whole.message().body,
+         "pieces decide what a message says");
   check_message(cut.message());
   return true;
 }

@@ -40,7 +40,7 @@ bool reads_whole(JournalStore& journal) {
   while (at < journal.last_position()) {
     const auto entries = journal.load(at, 3);
     if (!entries) return false;
-    CHECK(!entries->empty(), "entries that are counted are there");
+    ENSURE(!entries->empty(), "entries that are counted are there");
     at = entries->back().position;
   }
   return true;
@@ -56,13 +56,13 @@ void go_on(JournalStore& journal) {
   if (!journal.append(next)) return;
   const auto read = journal.load(JournalPosition{next.position.value - 1}, 1);
   // A damaged file may have a table that does not keep what it is given; then nothing is read, and never another entry.
-  CHECK(!read.ok() || read->empty() || read->front() == next, "what is read is what was appended");
+  ENSURE(!read.ok() || read->empty() || read->front() == next, "what is read is what was appended");
 }
 
 bool accepts_journal() {
   const auto journal = open_journal(journal_path());
   if (!journal) {
-    CHECK(!journal.failure().message.empty(), "a refusal says why");
+    ENSURE(!journal.failure().message.empty(), "a refusal says why");
     return false;
   }
   const bool is_whole = reads_whole(**journal);
@@ -78,9 +78,9 @@ std::string bytes_of_file() {
 // A small file of the same contents: a journal keeps free pages.
 std::string small_file() {
   sqlite3* database = nullptr;
-  CHECK(sqlite3_open(journal_path().c_str(), &database) == SQLITE_OK, "the journal is an SQLite file");
+  ENSURE(sqlite3_open(journal_path().c_str(), &database) == SQLITE_OK, "the journal is an SQLite file");
   const char* shrink = "PRAGMA journal_mode=DELETE; VACUUM";
-  CHECK(sqlite3_exec(database, shrink, nullptr, nullptr, nullptr) == SQLITE_OK, sqlite3_errmsg(database));
+  ENSURE(sqlite3_exec(database, shrink, nullptr, nullptr, nullptr) == SQLITE_OK, sqlite3_errmsg(database));
   sqlite3_close(database);
   return bytes_of_file();
 }
@@ -93,12 +93,12 @@ std::string journal_file(std::uint64_t entries, std::uint64_t cut_at) {
   for (std::uint64_t position = 1; position <= entries; ++position) {
     JournalEntry entry = kinds[position % kinds.size()];
     entry.position = JournalPosition{position};
-    CHECK((*journal)->append(entry).ok(), "a new journal takes entries");
+    ENSURE((*journal)->append(entry).ok(), "a new journal takes entries");
   }
   if (cut_at > 0) {
     JournalSnapshot snapshot;
     snapshot.view.position = JournalPosition{cut_at};
-    CHECK((*journal)->cut(snapshot).ok(), "a journal can be cut");
+    ENSURE((*journal)->cut(snapshot).ok(), "a journal can be cut");
   }
   journal->reset();
   return small_file();
@@ -116,10 +116,10 @@ void put_into_row(Kind kind, std::string_view rest) {
   const std::string_view run = cursor.bytes(cursor.byte());
   const std::string_view bytes = cursor.rest();
   sqlite3* database = nullptr;
-  CHECK(sqlite3_open(journal_path().c_str(), &database) == SQLITE_OK, "the journal is an SQLite file");
+  ENSURE(sqlite3_open(journal_path().c_str(), &database) == SQLITE_OK, "the journal is an SQLite file");
   const auto change = [database](const char* sql, sqlite3_int64 number, std::string_view text, std::string_view blob) {
     sqlite3_stmt* statement = nullptr;
-    CHECK(sqlite3_prepare_v2(database, sql, -1, &statement, nullptr) == SQLITE_OK, sqlite3_errmsg(database));
+    ENSURE(sqlite3_prepare_v2(database, sql, -1, &statement, nullptr) == SQLITE_OK, sqlite3_errmsg(database));
     sqlite3_bind_int64(statement, 1, number);
     sqlite3_bind_text(statement, 2, text.data(), static_cast<int>(text.size()), SQLITE_STATIC);
     sqlite3_bind_blob(statement, 3, blob.data(), static_cast<int>(blob.size()), SQLITE_STATIC);

@@ -9,7 +9,7 @@
 
 #include <xxhash.h>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/transport/lanes/lane_connection.h"
 #include "tests/fuzz/harness.h"
 #include "tests/messages/samples.h"
@@ -68,8 +68,8 @@ AssemblyLimits small_limits() { return {std::size_t{1} << 20, std::size_t{4} << 
 
 // Answers a claim as the lanes' thread does. A second one after a referral, or one of way 0, makes it a lane.
 void answer(LaneConnection& lane, const LaneClaim& claim, const std::shared_ptr<Outbox>& outbox) {
-  CHECK(claim_in(std::span<const char, kLaneClaimBytes>(encoded(claim).data(), kLaneClaimBytes)) == claim,
-        "a claim comes back as it was");
+  ENSURE(claim_in(std::span<const char, kLaneClaimBytes>(encoded(claim).data(), kLaneClaimBytes)) == claim,
+         "a claim comes back as it was");
   if (claim.way == lane.way() && !lane.was_referred()) return lane.refer_to(std::string(kLocalDoorNameBytes, 'd'));
   lane.bind(LinkId{1}, outbox);
 }
@@ -83,7 +83,7 @@ bool has_letter(LaneConnection& lane, const std::shared_ptr<Outbox>& outbox) {
     if (heard.claim) answer(lane, *heard.claim, outbox);
     if (heard.arriving) (void)decode(heard.arriving->letter.bytes, heard.arriving->letter.buffers);
     if (heard.letter) has_any |= decode(heard.letter->letter, heard.letter->buffers).value.has_value();
-    CHECK(lane.write(now, unbounded).broken.empty(), "the socket takes everything");
+    ENSURE(lane.write(now, unbounded).broken.empty(), "the socket takes everything");
     if (!heard.broken.empty()) return has_any;
   }
 }
@@ -97,7 +97,7 @@ bool accepts(std::string_view input) {
   if (is_dialled) {
     std::array<char, kLaneAnswerBytes> greeting{};
     unread.copy(greeting.data(), greeting.size());
-    CHECK(encoded(answer_in(greeting)) == std::string_view(greeting.data(), greeting.size()), "an answer comes back");
+    ENSURE(encoded(answer_in(greeting)) == std::string_view(greeting.data(), greeting.size()), "an answer comes back");
   }
   const std::size_t greeting = std::min(stream.size(), is_dialled ? kLaneAnswerBytes : kLaneClaimBytes);
   if ((options & kSealed) != 0) seal(stream, greeting);

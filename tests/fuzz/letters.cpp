@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "tests/fuzz/harness.h"
 #include "tests/messages/samples.h"
 
@@ -33,12 +33,12 @@ SharedBuffer zeros(std::size_t size) {
 
 bool accepts_letter(std::span<const char> bytes, const std::vector<SharedBuffer>& buffers) {
   const Decoded<Letter> decoded = decode(bytes, buffers);
-  CHECK(decoded.value.has_value() == decoded.malformed.empty(), "a letter is there, or a reason why it is not");
+  ENSURE(decoded.value.has_value() == decoded.malformed.empty(), "a letter is there, or a reason why it is not");
   if (!decoded.value) return false;
   const EncodedLetter once = encode(*decoded.value);
   const Decoded<Letter> again = decode(once.bytes, once.buffers);
-  CHECK(again.value, "an accepted letter is refused after its encoding: " + again.malformed);
-  CHECK(encode(*again.value).bytes == once.bytes, "an accepted letter changes by its encoding");
+  ENSURE(again.value, "an accepted letter is refused after its encoding: " + again.malformed);
+  ENSURE(encode(*again.value).bytes == once.bytes, "an accepted letter changes by its encoding");
   return true;
 }
 
@@ -48,8 +48,8 @@ bool accepts_alone(std::span<const char> bytes, Decode decode_one) {
   if (!decoded.value) return false;
   const std::vector<char> once = encode(*decoded.value);
   const auto again = decode_one(once);
-  CHECK(again.value, "what was accepted is refused after its encoding: " + again.malformed);
-  CHECK(encode(*again.value) == once, "what was accepted changes by its encoding");
+  ENSURE(again.value, "what was accepted is refused after its encoding: " + again.malformed);
+  ENSURE(encode(*again.value) == once, "what was accepted changes by its encoding");
   return true;
 }
 

@@ -221,7 +221,7 @@ TEST(Arguments, TwoWordsNameASubcommandBeforeOne) {
 TEST(Arguments, AFailureBecomesItsExitStatusAndABugOne) {
   const auto refuse = [](const Options&) -> Result<int> { return fail(Error::kRefused, "no"); };
   const auto break_down = [](const Options&) -> Result<int> {
-    CHECK(1 + 1 == 3, "arithmetic holds");
+    ENSURE(1 + 1 == 3, "arithmetic holds");
     return 0;
   };
   EXPECT_EQ(run_subcommand({&command_named("status"), refuse}, {}), 4);

@@ -16,8 +16,6 @@
 #include "model/transformer.h"
 #include "runtime/device/host_tensor.h"
 
-#include "runtime/base/check_after_torch.h"
-
 namespace shoal {
 namespace {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/check.h"
 #include "runtime/base/config_file.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -27,7 +27,7 @@ inline Config config_of(const nlohmann::json& recipe) {
     }
   }
   const auto config = load_config({std::nullopt, {}, sets});
-  CHECK(config.ok(), config.ok() ? "" : config.failure().message);
+  ENSURE(config.ok(), config.ok() ? "" : config.failure().message);
   return *config;
 }
 

@@ -67,15 +67,15 @@ struct Trained {
 Trained train(const Config& config, std::size_t steps) {
   const TextFile text;
   const auto tokens = Tokens::open(text.path(), 0.1);
-  CHECK(tokens.ok(), "the text can be read");
+  ENSURE(tokens.ok(), "the text can be read");
   auto executor = make_stage_executor({config, StageId{0}, 1, "cpu"});
-  CHECK(executor.ok(), "a cpu");
+  ENSURE(executor.ok(), "a cpu");
   const SteadyClock clock;
   SingleTrainer trainer(config, **executor, **tokens, clock);
   Trained trained;
   while (trained.outcomes.size() < steps) {
     trained.outcomes.push_back(*trainer.step());
-    CHECK(trainer.check_progress().ok(), "a step that does not diverge");
+    ENSURE(trainer.check_progress().ok(), "a step that does not diverge");
   }
   const EvaluationPlan plan(*tokens, static_cast<std::uint64_t>(config.model.context), config.batch);
   trained.evaluation = *evaluate(**executor, plan, plan.batch_count(0), ByteTokenizer{});

@@ -23,7 +23,7 @@ constexpr std::uint64_t kSavedEvery = 7;  // no multiple of H: most states are b
 
 std::unique_ptr<StageExecutor> make_executor(const Config& config, StageId stage) {
   auto executor = make_stage_executor({config, stage, kStages, "cpu"});
-  CHECK(executor.ok(), executor.ok() ? "" : executor.failure().message);
+  ENSURE(executor.ok(), executor.ok() ? "" : executor.failure().message);
   return std::move(*executor);
 }
 
@@ -74,7 +74,7 @@ std::size_t worker_of(const SimulatedSwarm& swarm, StageId stage, Incarnation re
   const auto& members = view.replicas_of(stage);
   const auto is_it = [replica](const ReplicaMember& member) { return member.incarnation == replica; };
   const auto at = std::find_if(members.begin(), members.end(), is_it);
-  CHECK(at != members.end() && members.size() == kReplicas, "a member saves, and none was lost");
+  ENSURE(at != members.end() && members.size() == kReplicas, "a member saves, and none was lost");
   return static_cast<std::size_t>(at - members.begin());
 }
 
@@ -86,7 +86,7 @@ Saved train(const Config& config, std::uint64_t steps) {
   for (const auto& [key, shard] : swarm.record().shards) {
     if (key.first == steps) continue;  // a run ends with all rounds closed (P-35), which the reference does not
     const auto executor = make_executor(config, key.second);
-    CHECK(executor->load_state(shard.image).ok(), "a shard is a state");
+    ENSURE(executor->load_state(shard.image).ok(), "a shard is a state");
     saved[key] = {as_doubles(tensors_of(*executor, "outer.")), as_doubles(tensors_of(*executor, "")),
                   worker_of(swarm, key.second, shard.replica)};
   }

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/single_trainer.h"
 #include "runtime/journal/commit.h"
@@ -31,11 +31,11 @@ using NamedTensors = std::map<std::string, std::vector<float>>;
 inline NamedTensors tensors_of(const StageExecutor& executor, const std::string& prefix) {
   const TensorBlob image = executor.state_image();
   const auto stored = parse_safetensors({image.bytes->data(), image.bytes->size()}, "an image");
-  CHECK(stored.ok(), "an image that can be read");
+  ENSURE(stored.ok(), "an image that can be read");
   NamedTensors tensors;
   for (const std::string& name : executor.tensor_names()) {
     const StoredTensor* tensor = find_tensor(*stored, prefix + name);
-    CHECK(tensor != nullptr, "the image has no " + prefix + name);
+    ENSURE(tensor != nullptr, "the image has no " + prefix + name);
     tensors[name].resize(tensor->bytes.size() / sizeof(float));
     std::memcpy(tensors[name].data(), tensor->bytes.data(), tensor->bytes.size());
   }
@@ -77,7 +77,7 @@ class WorkerGroup {
     for (Worker& worker : workers_) {
       const TensorBlob image = worker.executor->state_image();
       worker.executor = make_executor();
-      CHECK(worker.executor->load_state(image).ok(), "an image of its own");
+      ENSURE(worker.executor->load_state(image).ok(), "an image of its own");
     }
   }
 
@@ -104,7 +104,7 @@ class WorkerGroup {
 
   [[nodiscard]] std::unique_ptr<StageExecutor> make_executor() const {
     auto executor = make_stage_executor({config_, StageId{0}, 1, "cpu"});
-    CHECK(executor.ok(), executor.ok() ? "" : executor.failure().message);
+    ENSURE(executor.ok(), executor.ok() ? "" : executor.failure().message);
     return std::move(*executor);
   }
 
@@ -151,7 +151,7 @@ class WorkerGroup {
     if (config_.sync.wire == WireFormat::kFp32) return values;
     const auto count = static_cast<std::size_t>(values.element_count());
     const auto sent = encode_values(config_.sync.wire, {values.as<float>(), count});
-    CHECK(sent.ok(), sent.ok() ? "" : sent.failure().message);
+    ENSURE(sent.ok(), sent.ok() ? "" : sent.failure().message);
     auto bytes = std::make_shared<AlignedBuffer>(count * sizeof(float));
     decode_checked(*sent, config_.sync.wire, {reinterpret_cast<float*>(bytes->data()), count});
     return {DType::kFloat32, values.shape, bytes};
@@ -168,7 +168,7 @@ class WorkerGroup {
                                                                           .total_weight = weighed.total,
                                                                           .newest_weight = newest.weights[index]});
       if (index == 0) first_digest = digest;
-      CHECK(digest == first_digest, "every member has the same outer state (S-3)");
+      ENSURE(digest == first_digest, "every member has the same outer state (S-3)");
     }
   }
 

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -79,14 +79,15 @@ TensorBlob FakeExecutor::signed_by(TensorBlob blob, std::int64_t input_from) con
 void FakeExecutor::check_input(const MicrobatchWork& work) const {
   if (shape_.samples && shape_.stage == 0) {
     const std::vector<std::int64_t> values = values_of(work.input);
-    CHECK(values.size() == kSignedAt && values[0] == 0, "a sample of stage 0");
+    ENSURE(values.size() == kSignedAt && values[0] == 0, "a sample of stage 0");
     const std::pair sample{StepId{static_cast<std::uint64_t>(values[1])},
                            MicrobatchId{static_cast<std::uint32_t>(values[2])}};
     (*shape_.samples)[{shape_.self, work.step, work.microbatch}] = sample;
     return;
   }
-  CHECK(without_signature(work.input) == input_of(shape_.stage, work.step, work.microbatch),
-        compose("stage ", shape_.stage, " got another input for microbatch ", work.microbatch, " of step ", work.step));
+  ENSURE(
+      without_signature(work.input) == input_of(shape_.stage, work.step, work.microbatch),
+      compose("stage ", shape_.stage, " got another input for microbatch ", work.microbatch, " of step ", work.step));
 }
 
 void FakeExecutor::spring_trap(StepId step, MicrobatchId microbatch, Pass pass) const {
@@ -96,7 +97,7 @@ void FakeExecutor::spring_trap(StepId step, MicrobatchId microbatch, Pass pass) 
 
 TensorBlob FakeExecutor::forward(const MicrobatchWork& work) {
   spring_trap(work.step, work.microbatch, Pass::kForward);
-  CHECK(shape_.stage + 1 < shape_.stage_count, "the last stage computes loss and gradient at once");
+  ENSURE(shape_.stage + 1 < shape_.stage_count, "the last stage computes loss and gradient at once");
   check_input(work);
   const std::int64_t input_from = signature(work.input, 0);
   kept_[work.microbatch] = {work.step, input_from};
@@ -105,24 +106,24 @@ TensorBlob FakeExecutor::forward(const MicrobatchWork& work) {
 
 BackwardResult FakeExecutor::backward(MicrobatchId microbatch, const TensorBlob& output_gradient, WeightGradients) {
   const auto kept = kept_.find(microbatch);
-  CHECK(kept != kept_.end(), "a backward needs the forward before it");
+  ENSURE(kept != kept_.end(), "a backward needs the forward before it");
   const auto [step, input_from] = kept->second;
   spring_trap(step, microbatch, Pass::kBackward);
-  CHECK(without_signature(output_gradient) == input_of(shape_.stage + 1, step, microbatch),
-        "the gradient is of another input");
+  ENSURE(without_signature(output_gradient) == input_of(shape_.stage + 1, step, microbatch),
+         "the gradient is of another input");
   return differentiate(step, microbatch, {input_from, signature(output_gradient, 0), signature(output_gradient, 1)});
 }
 
 BackwardResult FakeExecutor::forward_backward(const MicrobatchWork& work, WeightGradients) {
   spring_trap(work.step, work.microbatch, Pass::kForward);
-  CHECK(shape_.stage + 1 == shape_.stage_count, "only the last stage computes the loss");
+  ENSURE(shape_.stage + 1 == shape_.stage_count, "only the last stage computes the loss");
   check_input(work);
   return differentiate(work.step, work.microbatch, {signature(work.input, 0), 0, 0});
 }
 
 AccumulateResult FakeExecutor::accumulate(MicrobatchId microbatch) {
   const auto half = half_done_.find(microbatch);
-  CHECK(half != half_done_.end(), "a microbatch is accumulated once, after its backward");
+  ENSURE(half != half_done_.end(), "a microbatch is accumulated once, after its backward");
   accumulators_.at(microbatch.value) += gradient_of(half->second);
   half_done_.erase(half);
   AccumulateResult result{kTokens, std::nullopt};
@@ -132,7 +133,7 @@ AccumulateResult FakeExecutor::accumulate(MicrobatchId microbatch) {
 
 BackwardResult FakeExecutor::differentiate(StepId step, MicrobatchId microbatch, FakePass pass) {
   if (shape_.passes) (*shape_.passes)[{shape_.self, step, microbatch}] = pass;
-  CHECK(half_done_.emplace(microbatch, step).second, "a microbatch is accumulated before it is computed again");
+  ENSURE(half_done_.emplace(microbatch, step).second, "a microbatch is accumulated before it is computed again");
   BackwardResult result;
   result.token_count = kTokens;
   if (shape_.stage + 1 == shape_.stage_count) result.loss_sum = 1.0 + microbatch.value;
@@ -160,7 +161,7 @@ void FakeExecutor::empty_step() {
 void FakeExecutor::zero() { empty_step(); }
 
 TensorBlob FakeExecutor::contribution() const {
-  CHECK(half_done_.empty(), "what is contributed is accumulated to the end");
+  ENSURE(half_done_.empty(), "what is contributed is accumulated to the end");
   return make_values(shape_.dtype, accumulators_);
 }
 
@@ -178,7 +179,7 @@ ReducedSum FakeExecutor::adopt_sum(const TensorBlob& sum, std::uint64_t token_co
 }
 
 void FakeExecutor::apply(const UpdateOrder&) {
-  CHECK(sum_, "an apply needs a sum");
+  ENSURE(sum_, "an apply needs a sum");
   const std::uint64_t factor = has_rounds() ? 1 : 3;
   for (std::size_t at = 0; at < weights_.size(); ++at) {  // modulo 2^64
     const auto before = static_cast<std::uint64_t>(weights_[at]), sum = static_cast<std::uint64_t>(sum_->at(at));
@@ -234,7 +235,7 @@ std::shared_ptr<ImageSource> FakeExecutor::image_source() { return std::make_sha
 
 Result<bool> FakeExecutor::load_piece(const ImagePiece& piece) {
   if (piece.offset == 0) pieces_.clear();
-  CHECK(pieces_.size() == piece.offset, "the pieces of an image are loaded in their order");
+  ENSURE(pieces_.size() == piece.offset, "the pieces of an image are loaded in their order");
   const auto* from = piece.bytes.as<std::byte>();
   pieces_.insert(pieces_.end(), from, from + piece.bytes.byte_count());
   if (pieces_.size() < piece.bytes_total) return false;
@@ -244,9 +245,9 @@ Result<bool> FakeExecutor::load_piece(const ImagePiece& piece) {
 }
 
 std::vector<std::size_t> FakeExecutor::elements_of(std::uint32_t fragment) const {
-  CHECK(has_rounds(), "rounds are of sync.mode = diloco");
+  ENSURE(has_rounds(), "rounds are of sync.mode = diloco");
   const auto count = static_cast<std::size_t>(shape_.sync.fragments);
-  CHECK(fragment < count, "a fragment of the stage");
+  ENSURE(fragment < count, "a fragment of the stage");
   std::vector<std::size_t> elements;
   for (std::size_t at = fragment; at < outer_.size(); at += count) elements.push_back(at);
   return elements;
@@ -263,9 +264,9 @@ TensorBlob FakeExecutor::contribute_round(std::uint32_t fragment) {
 std::uint64_t FakeExecutor::apply_round(const RoundUpdate& update) {
   const std::vector<std::size_t> elements = elements_of(update.fragment);
   const bool has_mean = update.mean.has_value();
-  CHECK(!has_mean || update.round > 0, "no round has no mean");
-  CHECK(has_mean || shape_.sync.outer_update != OuterUpdate::kWait, "a round that is waited for has a mean");
-  CHECK(!has_mean || update.mean.element_count() == static_cast<std::int64_t>(elements.size()), "a mean of that size");
+  ENSURE(!has_mean || update.round > 0, "no round has no mean");
+  ENSURE(has_mean || shape_.sync.outer_update != OuterUpdate::kWait, "a round that is waited for has a mean");
+  ENSURE(!has_mean || update.mean.element_count() == static_cast<std::int64_t>(elements.size()), "a mean of that size");
   const bool is_eager = shape_.sync.outer_update == OuterUpdate::kEager;
   const double total = update.newest_weight + update.total_weight - update.own_weight;
   for (std::size_t index = 0; index < elements.size(); ++index) {

@@ -1,7 +1,7 @@
 // A stage's device for tests: its "gradient" records which microbatches of which step it was given, and how often.
 //
 // The accumulators are one element per microbatch of the step; one pass over microbatch m of step t adds
-// gradient_of(t), so a whole step's sum is that number everywhere exactly if each was counted once (S-1). It CHECKs
+// gradient_of(t), so a whole step's sum is that number everywhere exactly if each was counted once (S-1). It Ensures
 // what the real one relies on: inputs that belong to their microbatch, a graph before a backward, a sum before an
 // apply.
 //

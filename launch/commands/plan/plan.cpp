@@ -15,7 +15,7 @@
 namespace shoal {
 namespace {
 
-Failure usage(const std::string& what) { return fail(Error::kUsage, "plan: " + what); }
+Failure plan_usage(const std::string& what) { return fail(Error::kUsage, "plan: " + what); }
 
 // A run's replicas computed so many multiply-adds in the time that they measured, all of them together and one on
 // average; and the rest of a step that is no computing.
@@ -40,7 +40,7 @@ Status take_run(const std::string& directory, PlanOrder& order) {
 
 Status take_speeds(const Options& options, PlanOrder& order) {
   if (options.has("--run") + options.has("--gflops") + options.has("--speed") > 1) {
-    return usage("say one of --speed, --gflops and --run");
+    return plan_usage("say one of --speed, --gflops and --run");
   }
   if (const auto run = options.value("--run")) return take_run(*run, order);
   const auto gflops = options.number("--gflops", 1e-6);
@@ -54,7 +54,7 @@ Status take_speeds(const Options& options, PlanOrder& order) {
     const auto kind = machine_kind_of(text);
     if (!kind) return kind.failure();
     if (std::ranges::count(order.kinds, kind->name, &MachineKind::name) > 0) {
-      return usage("--speed " + text + ": there is a kind of that name already");
+      return plan_usage("--speed " + text + ": there is a kind of that name already");
     }
     order.kinds.push_back(*kind);
   }
@@ -74,7 +74,7 @@ Status take_for_kinds(const Options& options, const char* name, PlanOrder& order
       is_known = true;
       if (const auto taken = take(value, kind); !taken) return taken;
     }
-    if (!is_known) return usage(std::string(name) + " " + text + ": no --speed names that kind");
+    if (!is_known) return plan_usage(std::string(name) + " " + text + ": no --speed names that kind");
   }
   return Done{};
 }
@@ -83,7 +83,7 @@ Status take_price(const std::string& text, MachineKind& kind) {
   std::istringstream number(text);
   double price = 0;
   if (!(number >> price) || !number.eof() || price < 0) {
-    return usage("--price " + text + ": expected a price of an hour, as in 1.29");
+    return plan_usage("--price " + text + ": expected a price of an hour, as in 1.29");
   }
   kind.price_per_hour = price;
   return Done{};
@@ -121,7 +121,8 @@ Result<PlanOptions> plan_options(const Options& options) {
   out.order.config = std::move(*config);
   if (const auto taken = take_speeds(options, out.order); !taken) return taken.failure();
   if (const auto taken = take_memory(options, out.order); !taken) return taken.failure();
-  if (out.order.kinds.empty() && options.has("--price")) return usage("--price wants a speed: what would it pay for?");
+  if (out.order.kinds.empty() && options.has("--price"))
+    return plan_usage("--price wants a speed: what would it pay for?");
   if (const auto taken = take_for_kinds(options, "--price", out.order, take_price); !taken) return taken.failure();
   const auto mbit_s = options.number("--link-mbit", 1e-6);
   if (!mbit_s) return mbit_s.failure();

@@ -18,11 +18,11 @@ constexpr std::uint64_t kWorkersMax = 64;
 constexpr double kNarrowBits = 4 + 16.0 / 256;      // one value of E3M0, with its share of the block's scale
 constexpr BandwidthGrid kRunGrid{0.0001, 100, 61};  // a run's own models are small
 
-Failure usage(const std::string& what) { return fail(Error::kUsage, "simulate bandwidth: " + what); }
+Failure simulate_usage(const std::string& what) { return fail(Error::kUsage, "simulate bandwidth: " + what); }
 
 Result<ComparisonOrder> order_of_model(const std::string& name) {
   const auto model = std::ranges::find(kPublishedModels, name, &PublishedModel::name);
-  if (model == kPublishedModels.end()) return usage("--model " + name + ": there are 1B, 10B and 100B");
+  if (model == kPublishedModels.end()) return simulate_usage("--model " + name + ": there are 1B, 10B and 100B");
   ComparisonOrder order;
   order.workload = published_workload(*model);
   order.settings = published_settings(*model);
@@ -80,12 +80,12 @@ Status take_network(const Options& options, Network& network) {
   const auto workers = options.count("--workers", 1);
   if (!workers) return workers.failure();
   if (*workers) {
-    if (**workers > kWorkersMax) return usage("--workers: at most " + std::to_string(kWorkersMax));
+    if (**workers > kWorkersMax) return simulate_usage("--workers: at most " + std::to_string(kWorkersMax));
     network.workers = static_cast<std::size_t>(**workers);
   }
   if (const auto word = options.value("--exchange")) {
     if (*word != "gather" && *word != "ring" && *word != "owner") {
-      return usage("--exchange " + *word + ": expected gather, ring or owner");
+      return simulate_usage("--exchange " + *word + ": expected gather, ring or owner");
     }
     network.exchange = *word == "gather" ? Exchange::kGather : *word == "ring" ? Exchange::kRing : Exchange::kOwner;
   }
@@ -110,7 +110,7 @@ Status take_links(const Options& options, Network& network) {
     std::istringstream number(word);
     double factor = 0;
     if (!(number >> factor) || !number.eof() || factor <= 0) {
-      return usage("--links " + *text + ": expected a rate above 0 per worker, as in 1,1,0.25");
+      return simulate_usage("--links " + *text + ": expected a rate above 0 per worker, as in 1,1,0.25");
     }
     network.link_factors.push_back(factor);
   }
@@ -132,7 +132,7 @@ Status take_settings(const Options& options, MethodSettings& settings) {
   settings.overlap_steps = overlap->value_or(settings.overlap_steps);
   settings.bits = bits->value_or(settings.bits);
   if (const auto word = options.value("--pattern")) {
-    if (*word != "strided" && *word != "sequential") return usage("--pattern: expected strided or sequential");
+    if (*word != "strided" && *word != "sequential") return simulate_usage("--pattern: expected strided or sequential");
     settings.pattern = *word == "strided" ? FragmentPattern::kStrided : FragmentPattern::kSequential;
   }
   return Done{};
@@ -144,7 +144,7 @@ Status take_methods(const Options& options, ComparisonOrder& order) {
     if (!method) {
       std::string names;
       for (const Method known : kMethods) names += " " + std::string(name_of(known));
-      return usage("--method " + word + ": there are" + names);
+      return simulate_usage("--method " + word + ": there are" + names);
     }
     order.methods.push_back(*method);
   }
@@ -190,12 +190,13 @@ Result<SimulateBandwidthOptions> simulate_bandwidth_options(const Options& optio
   out.svg = options.value("--svg");
   const bool has_table = options.has("--table");
   if (has_table + options.has("--model") + options.has("--run") != 1) {
-    return usage("say one of --table, --model 1B|10B|100B, --run DIR");
+    return simulate_usage("say one of --table, --model 1B|10B|100B, --run DIR");
   }
   if (has_table) {
     for (const char* name : {"--method", "--workers", "--exchange", "--latency-ms", "--links", "--jitter", "--seed",
                              "--H", "--fragments", "--overlap", "--bits", "--pattern", "--gbit"}) {
-      if (options.has(name)) return usage(std::string(name) + " goes with --model or --run; the table is what it is");
+      if (options.has(name))
+        return simulate_usage(std::string(name) + " goes with --model or --run; the table is what it is");
     }
     return out;
   }
@@ -208,7 +209,7 @@ Result<SimulateBandwidthOptions> simulate_bandwidth_options(const Options& optio
 Result<int> run_simulate_bandwidth(const SimulateBandwidthOptions& options) {
   if (!options.order) return run_table(options);
   const auto comparison = compare(*options.order);
-  if (!comparison) return usage(comparison.failure().message);
+  if (!comparison) return simulate_usage(comparison.failure().message);
   print(options.form == OutputForm::kJson ? json_of(*comparison) : text_of(*comparison));
   if (!options.svg) return 0;
   if (const auto written = write_chart(options, {*comparison}); !written) return written.failure();

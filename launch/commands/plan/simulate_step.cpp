@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kStepsMax = 1000;
 constexpr std::string_view kSpawner = "spawner";
 
-Failure usage(const std::string& what) { return fail(Error::kUsage, "simulate step: " + what); }
+Failure simulate_step_usage(const std::string& what) { return fail(Error::kUsage, "simulate step: " + what); }
 
 std::optional<double> number_of(std::string_view text) {
   double value = 0;
@@ -38,11 +38,12 @@ Result<RunPlan> planned(const Options& options) {
     const auto kind = machine_kind_of(text);
     if (!kind) return kind.failure();
     if (std::ranges::count(order.kinds, kind->name, &MachineKind::name) > 0 || kind->name == kSpawner) {
-      return usage("--speed " + text + ": there is a process of that name already");
+      return simulate_step_usage("--speed " + text + ": there is a process of that name already");
     }
     order.kinds.push_back(*kind);
   }
-  if (order.kinds.empty()) return usage("say how fast machines are, as in --speed fast=150msx2 --speed slow=450ms");
+  if (order.kinds.empty())
+    return simulate_step_usage("say how fast machines are, as in --speed fast=150msx2 --speed slow=450ms");
   return plan_run(order);
 }
 
@@ -56,7 +57,7 @@ Status for_those(const std::string& option, const std::string& name, StepScene& 
     take(&machine, machine.link);
   }
   if (name.empty() || name == kSpawner) is_known = true, take(nullptr, scene.spawner);
-  return is_known ? Status(Done{}) : Status(usage(option + " " + name + ": no --speed names it"));
+  return is_known ? Status(Done{}) : Status(simulate_step_usage(option + " " + name + ": no --speed names it"));
 }
 
 // "X" for all, or "NAME=X".
@@ -65,7 +66,7 @@ Status take_links(const Options& options, const char* option, StepScene& scene,
   for (const std::string& text : options.values(option)) {
     const std::size_t equals = text.find('=');
     const auto value = number_of(equals == std::string::npos ? text : text.substr(equals + 1));
-    if (!value) return usage(std::string(option) + " " + text + ": expected a number, or NAME=NUMBER");
+    if (!value) return simulate_step_usage(std::string(option) + " " + text + ": expected a number, or NAME=NUMBER");
     const std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
     const auto taken = for_those(option, name, scene, [&](StepMachine*, StepLink& link) { set(link, *value); });
     if (!taken) return taken;
@@ -81,7 +82,8 @@ Status take_paces(const Options& options, StepScene& scene) {
     const bool has_parts = equals != std::string::npos && at != std::string::npos && equals < at;
     const auto ms = has_parts ? number_of(text.substr(equals + 1, at - equals - 1)) : std::nullopt;
     const auto from_s = has_parts ? number_of(text.substr(at + 1)) : std::nullopt;
-    if (!ms || !from_s || !(*ms > 0)) return usage("--pace " + text + ": expected NAME=MS@S, as in slow=450@30");
+    if (!ms || !from_s || !(*ms > 0))
+      return simulate_step_usage("--pace " + text + ": expected NAME=MS@S, as in slow=450@30");
     const auto take = [&](StepMachine* machine, StepLink&) {
       if (machine != nullptr) machine->passes.push_back({*from_s, *ms / 1e3});
     };

@@ -17,7 +17,7 @@ constexpr std::uint64_t kStagesMax = 1000;
 constexpr std::uint64_t kSeedsMax = 1000;
 constexpr double kHoursMax = 10'000;
 
-Failure usage(const std::string& what) { return fail(Error::kUsage, "simulate swarm: " + what); }
+Failure simulate_swarm_usage(const std::string& what) { return fail(Error::kUsage, "simulate swarm: " + what); }
 
 // "0.5,1,2": numbers above zero.
 std::optional<std::vector<double>> numbers_in(const std::string& text) {
@@ -38,10 +38,10 @@ Status take_policies(const std::string& text, SwarmOrder& order) {
   for (std::string word; std::getline(words, word, ',');) {
     const auto period = numbers_in(word);
     if (word != "none" && !period)
-      return usage("--rebalance " + text + ": expected none or seconds, as in none,300,60");
+      return simulate_swarm_usage("--rebalance " + text + ": expected none or seconds, as in none,300,60");
     order.rebalance_s.push_back(period ? std::optional(period->front()) : std::nullopt);
   }
-  return order.rebalance_s.empty() ? Status(usage("--rebalance is empty")) : Status(Done{});
+  return order.rebalance_s.empty() ? Status(simulate_swarm_usage("--rebalance is empty")) : Status(Done{});
 }
 
 Status take_counts(const Options& options, SwarmOrder& order) {
@@ -66,13 +66,14 @@ Status take_machines(const Options& options, SwarmOrder& order) {
   order.model.lifetime_h = lifetime->value_or(order.model.lifetime_h);
   if (const auto text = options.value("--speeds")) {
     const auto speeds = numbers_in(*text);
-    if (!speeds) return usage("--speeds " + *text + ": expected speeds above 0, as in 0.5,1,2");
+    if (!speeds) return simulate_swarm_usage("--speeds " + *text + ": expected speeds above 0, as in 0.5,1,2");
     order.model.speeds = *speeds;
   }
   if (const auto text = options.value("--links")) {
     const auto rates = numbers_in(*text);
     if (!rates || rates->size() != 2 || rates->front() > rates->back()) {
-      return usage("--links " + *text + ": expected the least and the highest rate in Mbit/s, as in 50,500");
+      return simulate_swarm_usage("--links " + *text +
+                                  ": expected the least and the highest rate in Mbit/s, as in 50,500");
     }
     order.model.link_low_bit_s = rates->front() * 1e6;
     order.model.link_high_bit_s = rates->back() * 1e6;
@@ -92,14 +93,14 @@ Status take_rule(const Options& options, SwarmOrder& order) {
   order.run.rule.least_gain = least_gain->value_or(order.run.rule.least_gain);
   const std::string newcomers = options.value("--newcomers").value_or("count");
   if (newcomers != "count" && newcomers != "gain")
-    return usage("--newcomers " + newcomers + ": expected count or gain");
+    return simulate_swarm_usage("--newcomers " + newcomers + ": expected count or gain");
   order.run.newcomers = newcomers == "count" ? NewcomerRule::kCount : NewcomerRule::kGain;
   return Done{};
 }
 
 Result<bool> is_off(const Options& options, const std::string& name, const std::string& word) {
   const auto text = options.value(name);
-  if (text && *text != word) return usage(name + " " + *text + ": expected " + word);
+  if (text && *text != word) return simulate_swarm_usage(name + " " + *text + ": expected " + word);
   return text.has_value();
 }
 
@@ -111,7 +112,7 @@ Status take_controls(const Options& options, SwarmOrder& order) {
   const auto error = options.number("--speed-error", 0, 1);
   if (!error) return error.failure();
   if (*hysteresis && options.has("--least-gain"))
-    return usage("--hysteresis off is a least gain of 0; leave --least-gain away");
+    return simulate_swarm_usage("--hysteresis off is a least gain of 0; leave --least-gain away");
   RebalanceRule& rule = order.run.rule;
   if (*hysteresis) rule = without(RebalanceControl::kWithoutHysteresis, rule);
   if (*costs) rule = without(RebalanceControl::kWithoutCost, rule);
@@ -123,7 +124,8 @@ Status take_trace(const Options& options, SwarmOrder& order) {
   const auto path = options.value("--trace");
   if (!path) return Done{};
   for (const char* name : {"--nodes", "--hours", "--seeds", "--speeds", "--lifetime-hours", "--links"}) {
-    if (options.has(name)) return usage(std::string(name) + " is of drawn traces; --trace has its own machines");
+    if (options.has(name))
+      return simulate_swarm_usage(std::string(name) + " is of drawn traces; --trace has its own machines");
   }
   const auto text = read_file(*path);
   if (!text) return text.failure();
@@ -147,7 +149,7 @@ Result<SimulateSwarmOptions> simulate_swarm_options(const Options& options) {
     if (!taken) return taken.failure();
   }
   const std::size_t nodes = order.trace ? order.trace->machines.size() : order.model.nodes;
-  if (stages_of(order) > nodes) return usage("--stages: there are more of them than machines");
+  if (stages_of(order) > nodes) return simulate_swarm_usage("--stages: there are more of them than machines");
   return out;
 }
 

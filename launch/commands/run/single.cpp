@@ -351,7 +351,7 @@ class SingleRun {
       if (!manifest) return manifest.failure();
       if (manifest->has_value()) return std::move(**manifest);
       shard.offset += shard.image.byte_count();
-      CHECK(shard.offset < shard.bytes_total, "one shard completes the checkpoint of one stage");
+      ENSURE(shard.offset < shard.bytes_total, "one shard completes the checkpoint of one stage");
     }
   }
 

@@ -21,7 +21,7 @@ struct FloatProduct {
   std::int64_t inner = 0;  // columns of the left operand
 };
 
-// to = a b + beta to. CHECKs that torch's BLAS can do it, and that sizes are an int's. beta 0: `to` is not read.
+// to = a b + beta to. Ensures that torch's BLAS can do it, and that sizes are an int's. beta 0: `to` is not read.
 void multiply_bf16(const Bf16Operand& a, const Bf16Operand& b, float beta, const FloatProduct& to);
 
 }  // namespace shoal

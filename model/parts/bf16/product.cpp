@@ -1,7 +1,7 @@
 // Results in bf16 are torch's products (oneDNN); results in float32 are those of torch's BLAS, which has no operator.
 #include "model/parts/bf16/product.h"
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/addmm.h>
@@ -12,8 +12,6 @@
 #include "model/activation_kernels.h"
 #include "model/parts/bf16/float_product.h"
 
-#include "runtime/base/check_after_torch.h"
-
 namespace shoal {
 namespace {
 
@@ -23,7 +21,7 @@ constexpr std::int64_t kColumnsOfATask = 256;
 class Operand {
  public:
   explicit Operand(const at::Tensor& matrix) : is_transposed_(!matrix.is_contiguous()) {
-    CHECK(matrix.dim() == 2 && matrix.scalar_type() == at::kBFloat16, "a matrix in bf16");
+    ENSURE(matrix.dim() == 2 && matrix.scalar_type() == at::kBFloat16, "a matrix in bf16");
     rows_ = is_transposed_ ? matrix.t().contiguous() : matrix;  // copies nothing where it is the transpose of rows
   }
   [[nodiscard]] Bf16Operand view() const {

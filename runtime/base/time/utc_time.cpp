@@ -9,10 +9,6 @@
 namespace shoal {
 namespace {
 
-using std::chrono::days;
-using std::chrono::floor;
-using std::chrono::milliseconds;
-
 constexpr std::string_view kShape = "dddd-dd-ddTdd:dd:dd.dddZ";
 
 bool has_shape(std::string_view text) {
@@ -34,9 +30,9 @@ int number_in(std::string_view text, std::size_t begin, std::size_t count) {
 }  // namespace
 
 std::string utc_ms_text(WallTime time) {
-  const auto day = floor<days>(time);
+  const auto day = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(floor<milliseconds>(time - day));
+  const std::chrono::hh_mm_ss clock(std::chrono::floor<std::chrono::milliseconds>(time - day));
   std::ostringstream out;
   out << std::setfill('0') << std::setw(4) << static_cast<int>(date.year()) << '-' << std::setw(2)
       << static_cast<unsigned>(date.month()) << '-' << std::setw(2) << static_cast<unsigned>(date.day()) << 'T'
@@ -53,7 +49,7 @@ std::optional<WallTime> parse_utc_ms(std::string_view text) {
   if (!date.ok()) return std::nullopt;
   return std::chrono::sys_days(date) + std::chrono::hours(number_in(text, 11, 2)) +
          std::chrono::minutes(number_in(text, 14, 2)) + std::chrono::seconds(number_in(text, 17, 2)) +
-         milliseconds(number_in(text, 20, 3));
+         std::chrono::milliseconds(number_in(text, 20, 3));
 }
 
 }  // namespace shoal

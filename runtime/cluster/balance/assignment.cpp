@@ -7,7 +7,7 @@
 #include <optional>
 #include <queue>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -87,7 +87,7 @@ std::vector<std::size_t> greedy(const std::vector<double>& speeds, const std::ve
 }  // namespace
 
 std::size_t weakest_stage(const std::vector<double>& capacities) {
-  CHECK(!capacities.empty(), "there is a stage");
+  ENSURE(!capacities.empty(), "there is a stage");
   return static_cast<std::size_t>(std::ranges::min_element(capacities) - capacities.begin());
 }
 
@@ -100,9 +100,9 @@ std::vector<double> capacities_of(const std::vector<std::size_t>& stage_of, cons
 
 std::vector<std::size_t> best_assignment(const std::vector<double>& speeds, const std::vector<double>& loads) {
   const auto is_positive = [](double value) { return value > 0; };
-  CHECK(std::ranges::all_of(speeds, is_positive) && std::ranges::all_of(loads, is_positive),
-        "speeds and loads are above zero");
-  CHECK(!loads.empty(), "there is a stage");
+  ENSURE(std::ranges::all_of(speeds, is_positive) && std::ranges::all_of(loads, is_positive),
+         "speeds and loads are above zero");
+  ENSURE(!loads.empty(), "there is a stage");
   auto stage_of = greedy(speeds, loads);
   auto capacities = capacities_of(stage_of, speeds, loads);
   Assignment now{speeds, loads, std::move(stage_of), std::move(capacities)};

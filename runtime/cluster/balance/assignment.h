@@ -9,13 +9,13 @@
 
 namespace shoal {
 
-// Returns the index of the least capacity, the first of equal ones. CHECKs that there is one.
+// Returns the index of the least capacity, the first of equal ones. Ensures that there is one.
 [[nodiscard]] std::size_t weakest_stage(const std::vector<double>& capacities);
 
 // Returns the stage that each machine serves. Longest processing time first (Graham, "Bounds on Multiprocessing Timing
 // Anomalies", 1969), then moves and swaps with the weakest stage for as long as they raise it. The exact best is hard
 // (partitioning numbers); with some machines per stage this comes within a few thousandths of sum of speeds / sum of
-// loads, which no assignment exceeds. CHECKs that speeds and loads are above zero and that there is a stage.
+// loads, which no assignment exceeds. Ensures that speeds and loads are above zero and that there is a stage.
 [[nodiscard]] std::vector<std::size_t> best_assignment(const std::vector<double>& speeds,
                                                        const std::vector<double>& loads);
 

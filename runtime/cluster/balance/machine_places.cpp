@@ -11,15 +11,15 @@
 #include <numeric>
 #include <tuple>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/base/text/quantity_words.h"
 
 namespace shoal {
 namespace {
 
-constexpr double kAlike = 1.5;       // below this ratio measured speeds do not tell machines apart
-constexpr double kLeastRise = 1e-9;  // relative; below it rounding would swap machines for ever
+constexpr double kAlike = 1.5;           // below this ratio measured speeds do not tell machines apart
+constexpr double kLeastSwapRise = 1e-9;  // relative; below it rounding would swap machines for ever
 constexpr std::uint64_t kEndless = ~std::uint64_t{0};
 constexpr const char* kGpuSettings = "a lower pipeline.credits, a smaller batch.microbatch, or pipeline.recompute=true";
 
@@ -72,7 +72,7 @@ class Places {
     if (!can_fill()) return false;
     std::vector<std::size_t> misfits;  // fit no stage that had a place when it was their turn
     while (std::ranges::any_of(open_, [](std::uint32_t places) { return places > 0; })) {
-      CHECK(!left_.empty(), "a machine for each open place");
+      ENSURE(!left_.empty(), "a machine for each open place");
       const std::size_t worker = left_.front();
       left_.erase(left_.begin());
       if (const auto stage = best_stage(worker)) {
@@ -159,7 +159,7 @@ class Places {
       std::optional<std::size_t> stage;  // of the other one; none: it is a spare
     };
     Swap best;
-    double least = capacity_[weak] * (1 + kLeastRise);
+    double least = capacity_[weak] * (1 + kLeastSwapRise);
     for (std::size_t& own : members_[weak]) {
       const auto consider = [&](std::size_t& other, std::optional<std::size_t> stage) {
         const double after = least_after(weak, own, other, stage);

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/base/text/quantity_words.h"
 #include "runtime/cluster/balance/assignment.h"
 
@@ -125,7 +125,7 @@ double capacity_of(const StageLoad& stage) {
 }
 
 RebalanceDecision decide_move(const BalanceQuestion& question, const RebalanceRule& rule) {
-  CHECK(!question.stages.empty(), "there is a stage");
+  ENSURE(!question.stages.empty(), "there is a stage");
   if (question.is_one_moving) return {std::nullopt, "another replica is moving"};
   return Search(question, rule).decide();
 }

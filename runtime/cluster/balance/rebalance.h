@@ -66,7 +66,7 @@ struct BalanceQuestion {
 
 [[nodiscard]] double capacity_of(const StageLoad& stage);
 
-// CHECKs that there is a stage. O(replicas).
+// Ensures that there is a stage. O(replicas).
 [[nodiscard]] RebalanceDecision decide_move(const BalanceQuestion& question, const RebalanceRule& rule);
 
 // Returns true when a stage that had that capacity is not to wait for the next period: it is down to one replica, or

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -20,7 +20,7 @@ Truth::Truth(SupervisorConfig given)
       fallback(config.settle_for),
       dismissal(config.storage_stays, config.leave_within),
       signs(config.detector, config.complaints) {
-  CHECK(config.stages > 0 && config.replicas.least() > 0, "a run has stages, and replicas of each");
+  ENSURE(config.stages > 0 && config.replicas.least() > 0, "a run has stages, and replicas of each");
   config.policy.optimizer_step_at_start = config.start.optimizer_step;
 }
 

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/base/sha256.h"
 
 namespace shoal {
@@ -29,7 +29,7 @@ constexpr std::array<Kind, 2> kKinds{Kind{20240520, 1, 2}, Kind{20240801, 7, 4}}
 constexpr std::uint64_t kSampledBlocks = 9;
 constexpr std::uint64_t kBlockBytes = 4096;
 
-Failure unusable(const std::filesystem::path& path, const std::string& why) {
+Failure unusable_shard(const std::filesystem::path& path, const std::string& why) {
   return fail(Error::kInvalidData, compose("the shard ", path.string(), " cannot be used: ", why, "."));
 }
 
@@ -59,8 +59,8 @@ class ShardFile::Open {
 
   [[nodiscard]] Result<Stamp> stamp() const {
     struct stat facts {};
-    if (file_ < 0 || ::fstat(file_, &facts) != 0) return unusable(path_, std::strerror(errno));
-    if (!S_ISREG(facts.st_mode)) return unusable(path_, "it is not a regular file");
+    if (file_ < 0 || ::fstat(file_, &facts) != 0) return unusable_shard(path_, std::strerror(errno));
+    if (!S_ISREG(facts.st_mode)) return unusable_shard(path_, "it is not a regular file");
     return Stamp{facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtim};
   }
 
@@ -72,7 +72,7 @@ class ShardFile::Open {
       if (got < 0) {
         return fail(Error::kIo, compose("the shard ", path_.string(), " cannot be read: ", std::strerror(errno), "."));
       }
-      if (got == 0) return unusable(path_, compose("it ends at byte ", position, ": it was cut"));
+      if (got == 0) return unusable_shard(path_, compose("it ends at byte ", position, ": it was cut"));
       position += static_cast<std::uint64_t>(got);
       out = out.subspan(static_cast<std::size_t>(got));
     }
@@ -99,28 +99,29 @@ Result<ShardFile> ShardFile::open(const std::filesystem::path& path) {
 
 Status ShardFile::read_header(const Open& file) {
   const auto size = static_cast<std::uint64_t>(stamp_.size);
-  if (size < kShardHeader) return unusable(path_, compose("it has ", size, " bytes, fewer than a header of 1024"));
+  if (size < kShardHeader)
+    return unusable_shard(path_, compose("it has ", size, " bytes, fewer than a header of 1024"));
   std::array<unsigned char, 12> header{};
   if (const Status filled = file.fill(0, header); !filled) return filled;
   const std::uint32_t kind = little_endian(header.data(), 4);
   const std::uint32_t version = little_endian(header.data() + 4, 4);
   const auto* const known = std::ranges::find(kKinds, kind, &Kind::kind);
   if (known == kKinds.end()) {
-    return unusable(path_, compose("its first number is ", kind,
-                                   " instead of 20240520 (tokens of two bytes) or "
-                                   "20240801 (of four): a .bin file is a shard in llm.c's format"));
+    return unusable_shard(path_, compose("its first number is ", kind,
+                                         " instead of 20240520 (tokens of two bytes) or "
+                                         "20240801 (of four): a .bin file is a shard in llm.c's format"));
   }
   if (version != known->version) {
-    return unusable(path_, compose("its version is ", version, ", and ", known->version, " is what is known"));
+    return unusable_shard(path_, compose("its version is ", version, ", and ", known->version, " is what is known"));
   }
   width_ = known->width;
   count_ = little_endian(header.data() + 8, 4);
   const std::uint64_t expected = kShardHeader + count_ * width_;
   if (size != expected) {
-    return unusable(path_, compose("its header tells ", count_, " tokens, ", expected, " bytes, and it has ", size,
-                                   size < expected ? ": it was cut" : ""));
+    return unusable_shard(path_, compose("its header tells ", count_, " tokens, ", expected, " bytes, and it has ",
+                                         size, size < expected ? ": it was cut" : ""));
   }
-  if (count_ == 0) return unusable(path_, "it has no tokens");
+  if (count_ == 0) return unusable_shard(path_, "it has no tokens");
   return Done{};
 }
 
@@ -141,17 +142,18 @@ Result<std::string> ShardFile::fingerprint_of(const Open& file) const {
 }
 
 Status ShardFile::read(std::uint64_t first, std::span<std::int32_t> out) const {
-  CHECK(first <= count_ && out.size() <= count_ - first, "tokens are read within the shard");
+  ENSURE(first <= count_ && out.size() <= count_ - first, "tokens are read within the shard");
   const Open file(path_);
   const auto stamp = file.stamp();
   if (!stamp) return stamp.failure();
   if (*stamp != stamp_) {  // replaced, which is no fault where it is a copy of the same
     if (stamp->size != stamp_.size) {
-      return unusable(path_, compose("it had ", stamp_.size, " bytes at the start and has ", stamp->size, " now"));
+      return unusable_shard(path_,
+                            compose("it had ", stamp_.size, " bytes at the start and has ", stamp->size, " now"));
     }
     const auto fingerprint = fingerprint_of(file);
     if (!fingerprint) return fingerprint.failure();
-    if (*fingerprint != fingerprint_) return unusable(path_, "it holds other tokens than at the start");
+    if (*fingerprint != fingerprint_) return unusable_shard(path_, "it holds other tokens than at the start");
   }
   std::vector<unsigned char> bytes(out.size() * width_);
   if (const Status filled = file.fill(kShardHeader + first * width_, bytes); !filled) return filled;

@@ -31,7 +31,7 @@ class ShardFile {
   // Digest of the header and of a few blocks, the first and the last among them: another file under this name has
   // another one, unless it differs between the blocks alone. SHA-256, hex.
   [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }
-  // Copies tokens [first, first + out.size()), which exist (CHECKed). Errors: kInvalidData, the file is gone, or is not
+  // Copies tokens [first, first + out.size()), which exist (ensured). Errors: kInvalidData, the file is gone, or is not
   // the one that was opened; kIo.
   [[nodiscard]] Status read(std::uint64_t first, std::span<std::int32_t> out) const;
 

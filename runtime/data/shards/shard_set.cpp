@@ -8,8 +8,8 @@
 #include <fstream>
 #include <map>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/base/sha256.h"
 
 namespace shoal {
@@ -142,7 +142,7 @@ Result<std::optional<ShardPaths>> find_shards(const fs::path& corpus) {
 }
 
 Result<ShardSet> ShardSet::open(const ShardPaths& paths, int vocabulary) {
-  CHECK(!paths.empty(), "a set has shards");
+  ENSURE(!paths.empty(), "a set has shards");
   ShardSet set(vocabulary);
   for (const fs::path& path : paths) {
     auto shard = ShardFile::open(path);
@@ -156,7 +156,7 @@ Result<ShardSet> ShardSet::open(const ShardPaths& paths, int vocabulary) {
 }
 
 Status ShardSet::read(std::uint64_t offset, std::span<std::int32_t> out) const {
-  CHECK(offset <= count() && out.size() <= count() - offset, "tokens are read within the shards");
+  ENSURE(offset <= count() && out.size() <= count() - offset, "tokens are read within the shards");
   while (!out.empty()) {
     const auto after = std::ranges::upper_bound(starts_, offset);
     const auto index = static_cast<std::size_t>(after - starts_.begin()) - 1;

@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/sync/wire/wire_codec.h"
 
 namespace shoal {
@@ -37,7 +37,7 @@ EvaluateResult EncodingStageExecutor::evaluate(const MicrobatchWork& work) {
 // Nothing stays nothing: the first stage has no gradient to give, the last one no activation.
 TensorBlob EncodingStageExecutor::encoded(TensorBlob values) const {
   if (!values.has_value()) return values;
-  CHECK(values.dtype == DType::kFloat32 && values.shape == shape_, "all activations of a run have one shape");
+  ENSURE(values.dtype == DType::kFloat32 && values.shape == shape_, "all activations of a run have one shape");
   auto fewer = encode_values(format_, std::span(values.as<float>(), count_));
   return fewer.ok() ? std::move(*fewer) : values;
 }
@@ -51,7 +51,7 @@ TensorBlob EncodingStageExecutor::decoded(const TensorBlob& sent) const {
   if (sent.dtype != DType::kUint8) return sent;
   auto bytes = std::make_shared<AlignedBuffer>(count_ * sizeof(float));
   const Status read = decode_values(sent, format_, std::span(reinterpret_cast<float*>(bytes->data()), count_));
-  CHECK(read.ok(), read.failure().message);
+  ENSURE(read.ok(), read.failure().message);
   return {DType::kFloat32, shape_, std::move(bytes)};
 }
 

@@ -7,7 +7,7 @@
 //
 // A tensor with a value that no format carries (NaN, infinities, magnitudes above 2^100) goes as it is, float32: a run
 // that diverges is noticed, as without encoding. A tensor that is not uint8 goes on to the device, which judges it.
-// Bytes that are no encoded vector of this form and count are a bug (CHECKed), as a tensor of a wrong shape is.
+// Bytes that are no encoded vector of this form and count are a bug (ensured), as a tensor of a wrong shape is.
 // Torch-free.
 #pragma once
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -12,7 +12,7 @@ void PoisonedStageExecutor::fail_at(const MicrobatchWork& work) const {
   if (work.step != poison_.step || work.microbatch != poison_.microbatch) return;
   if (poison_.how == Poison::How::kAbort) std::abort();
   if (poison_.how == Poison::How::kThrow) throw std::runtime_error("a poisoned microbatch");
-  CHECK(injure_, "SHOAL_POISON: only a GPU can be injured");
+  ENSURE(injure_, "SHOAL_POISON: only a GPU can be injured");
   injure_(*poison_.injury);
 }
 

@@ -38,7 +38,7 @@ class CollectiveMemory {
   virtual void give_up() = 0;
 };
 
-// Host memory, by the streams of a library that sums it (CHECKed).
+// Host memory, by the streams of a library that sums it (ensured).
 [[nodiscard]] std::unique_ptr<CollectiveMemory> make_host_memory(std::shared_ptr<const NcclLibrary> library);
 
 }  // namespace shoal

@@ -1,7 +1,7 @@
 // The values are the blobs' own bytes.
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/device/nccl/collective_memory.h"
 
 namespace shoal {
@@ -14,7 +14,7 @@ class HostMemory final : public CollectiveMemory {
   ~HostMemory() override { library_->host.destroy(stream_); }
 
   [[nodiscard]] Result<PlacedValues> place(const TensorBlob& contribution) override {
-    CHECK(contribution.bytes != nullptr, "a host sums what is on the host");
+    ENSURE(contribution.bytes != nullptr, "a host sums what is on the host");
     contribution_ = contribution;
     sum_ = std::make_shared<AlignedBuffer>(contribution.byte_count());
     return PlacedValues{contribution.bytes->data(), sum_->data(),
@@ -46,7 +46,7 @@ class HostMemory final : public CollectiveMemory {
 }  // namespace
 
 std::unique_ptr<CollectiveMemory> make_host_memory(std::shared_ptr<const NcclLibrary> library) {
-  CHECK(library->sums_host_memory(), "a library that sums host memory");
+  ENSURE(library->sums_host_memory(), "a library that sums host memory");
   return std::make_unique<HostMemory>(std::move(library));
 }
 

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -59,7 +59,7 @@ void NcclSession::begin(const CollectiveSum& sum, News& news) {
       if (answer != kNcclSuccess) return fail_sum(failure("ncclGetUniqueId", answer), news);
       news.push_back(CollectiveIdMade{sum.order, std::string(id.bytes.data(), id.bytes.size())});
     } else {
-      CHECK(sum.id.size() == id.bytes.size(), "an id of the library's size");
+      ENSURE(sum.id.size() == id.bytes.size(), "an id of the library's size");
       std::memcpy(id.bytes.data(), sum.id.data(), id.bytes.size());
     }
     return join(id, news);

@@ -7,8 +7,6 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 
-#include "runtime/base/check_after_torch.h"
-
 namespace shoal {
 namespace {
 

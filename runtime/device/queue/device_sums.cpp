@@ -5,9 +5,8 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "model/update_kernels.h"
+#include "runtime/base/ensure.h"
 #include "runtime/device/gradient_sums.h"
-
-#include "runtime/base/check_after_torch.h"
 
 namespace shoal {
 
@@ -46,7 +45,7 @@ at::Tensor DeviceSums::add(std::size_t first, std::span<const at::Tensor> gradie
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const FlatTensor& tensor = layout_.tensors.at(first + i);
     const bool fits = gradients[i].numel() == static_cast<std::int64_t>(tensor.count);
-    CHECK(fits, "one gradient per element of " + tensor.spec.name);
+    ENSURE(fits, "one gradient per element of " + tensor.spec.name);
   }
   const float limit = largest_addend(is_exact() ? Reduction::kExact : Reduction::kFast, microbatch_tokens);
   return flat_math_->add_within({sums_, fraction_bits_, limit}, first, gradients);
@@ -64,8 +63,8 @@ at::Tensor DeviceSums::mean_of(const FlatTensor& tensor) const {
 }
 
 ReducedSum DeviceSums::adopt(const at::Tensor& sum, std::uint64_t token_count) {
-  CHECK(sum.scalar_type() == sums_.scalar_type(), "a sum of the accumulators' type");
-  CHECK(sum.numel() == sums_.numel(), "a sum of the accumulators' size");
+  ENSURE(sum.scalar_type() == sums_.scalar_type(), "a sum of the accumulators' type");
+  ENSURE(sum.numel() == sums_.numel(), "a sum of the accumulators' size");
   if (token_count == 0) {
     mean_.zero_();
   } else {

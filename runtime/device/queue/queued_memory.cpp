@@ -10,7 +10,6 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
 
-#include "runtime/base/check_after_torch.h"
 #include "runtime/device/host_tensor.h"
 #include "runtime/device/queue/device_fault.h"
 #include "runtime/device/queue/queued_tensor.h"

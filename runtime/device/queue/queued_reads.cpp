@@ -1,8 +1,6 @@
 // Marks of one queue are reached in their order.
 #include "runtime/device/queue/queued_reads.h"
 
-#include "runtime/base/check_after_torch.h"
-
 namespace shoal {
 
 void QueuedReads::note(const TensorBlob& blob) {

@@ -11,11 +11,10 @@
 #include <ATen/ops/empty.h>
 
 #include "model/parts/loss.h"
+#include "runtime/base/ensure.h"
 #include "runtime/device/host_tensor.h"
 #include "runtime/device/microbatch_input.h"
 #include "runtime/device/queue/queued_tensor.h"
-
-#include "runtime/base/check_after_torch.h"
 
 namespace shoal {
 namespace {
@@ -24,7 +23,7 @@ constexpr std::size_t kGradientsAtOnce = std::size_t{64} << 20U;  // bytes of th
 constexpr std::int64_t kMoreThanAny = std::int64_t{1} << 50;      // bytes: no device has them
 
 std::uint64_t count_targets(const TensorBlob& targets) {
-  CHECK(targets.dtype == DType::kInt32 && targets.bytes, "targets are int32, and come from the host");
+  ENSURE(targets.dtype == DType::kInt32 && targets.bytes, "targets are int32, and come from the host");
   const auto* begin = targets.as<std::int32_t>();
   return static_cast<std::uint64_t>(
       std::count_if(begin, begin + targets.element_count(), [](std::int32_t target) { return target >= 0; }));
@@ -91,7 +90,7 @@ void QueuedStageExecutor::injure(DeviceInjury how) {
 }
 
 TensorBlob QueuedStageExecutor::forward(const MicrobatchWork& work) {
-  CHECK(!plan_.has_head, "the last stage runs forward_backward");
+  ENSURE(!plan_.has_head, "the last stage runs forward_backward");
   const Computing computing(*queue_);
   if (passes_) {
     const Slot slot = passes_->take();
@@ -114,7 +113,7 @@ TensorBlob QueuedStageExecutor::forward(const MicrobatchWork& work) {
 BackwardResult QueuedStageExecutor::backward(MicrobatchId microbatch, const TensorBlob& output_gradient,
                                              WeightGradients when) {
   const auto found = kept_.find(microbatch);
-  CHECK(found != kept_.end(), "a backward follows the forward of its microbatch");
+  ENSURE(found != kept_.end(), "a backward follows the forward of its microbatch");
   const Computing computing(*queue_);
   Kept kept = std::move(found->second);
   kept_.erase(found);
@@ -124,8 +123,8 @@ BackwardResult QueuedStageExecutor::backward(MicrobatchId microbatch, const Tens
   }
   const auto& sizes = kept.work.input.shape;
   const at::Tensor gradient = on_device(output_gradient);
-  CHECK(gradient.sizes() == at::IntArrayRef({sizes.at(0), sizes.at(1), config_.model.width}),
-        "the gradient has the shape of the activation");
+  ENSURE(gradient.sizes() == at::IntArrayRef({sizes.at(0), sizes.at(1), config_.model.width}),
+         "the gradient has the shape of the activation");
   BackwardResult result = kept.slot ? half_done(kept.work, kept.slot, passes_->backward(*kept.slot, gradient))
                                     : differentiate(gradient, *kept.tape, kept.work, when);
   reads_.note(kept.work.input);  // by the tape
@@ -135,7 +134,7 @@ BackwardResult QueuedStageExecutor::backward(MicrobatchId microbatch, const Tens
 }
 
 BackwardResult QueuedStageExecutor::forward_backward(const MicrobatchWork& work, WeightGradients when) {
-  CHECK(plan_.has_head, "only the last stage has a loss");
+  ENSURE(plan_.has_head, "only the last stage has a loss");
   const Computing computing(*queue_);
   BackwardResult result;
   at::Tensor loss_sum;
@@ -161,7 +160,7 @@ BackwardResult QueuedStageExecutor::forward_backward(const MicrobatchWork& work,
 
 AccumulateResult QueuedStageExecutor::accumulate(MicrobatchId microbatch) {
   const auto found = half_done_.find(microbatch);
-  CHECK(found != half_done_.end(), "a microbatch is accumulated once, after its backward");
+  ENSURE(found != half_done_.end(), "a microbatch is accumulated once, after its backward");
   const Computing computing(*queue_);
   HalfDone half = std::move(found->second);
   half_done_.erase(found);
@@ -210,7 +209,7 @@ void QueuedStageExecutor::zero() {
 }
 
 TensorBlob QueuedStageExecutor::contribution() const {
-  CHECK(half_done_.empty(), "what is contributed is accumulated to the end");
+  ENSURE(half_done_.empty(), "what is contributed is accumulated to the end");
   const Computing computing(*queue_);
   return resident_blob(sums_->values(), queue_->mark(), copies_);
 }
@@ -223,7 +222,7 @@ ReducedSum QueuedStageExecutor::adopt_sum(const TensorBlob& sum, std::uint64_t t
 }
 
 void QueuedStageExecutor::apply(const UpdateOrder& order) {
-  CHECK(sums_->has_mean(), "an update needs an adopted sum");
+  ENSURE(sums_->has_mean(), "an update needs an adopted sum");
   const Computing computing(*queue_);
   state_->update(*sums_, order);
   zero();
@@ -328,7 +327,7 @@ BackwardResult QueuedStageExecutor::half_done(const MicrobatchWork& work, Slot s
   half.slot = std::move(slot);
   half.recorded = std::move(results.gradients);
   const bool is_first = half_done_.emplace(work.microbatch, std::move(half)).second;
-  CHECK(is_first, "a microbatch is accumulated before it is computed again");
+  ENSURE(is_first, "a microbatch is accumulated before it is computed again");
   return result;
 }
 
@@ -343,7 +342,7 @@ BackwardResult QueuedStageExecutor::differentiate(at::Tensor gradient, Tape& tap
   half.token_count = result.token_count;
   if (!plan_.has_embedding) result.input_gradient = given_away(input_gradient);
   const bool is_first = half_done_.emplace(work.microbatch, std::move(half)).second;
-  CHECK(is_first, "a microbatch is accumulated before it is computed again");
+  ENSURE(is_first, "a microbatch is accumulated before it is computed again");
   return result;
 }
 

@@ -6,14 +6,14 @@
 
 #include <ATen/core/grad_mode.h>
 
-#include "runtime/base/check_after_torch.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
 QueuedTensor::QueuedTensor(at::Tensor values, std::shared_ptr<const DeviceMark> mark,
                            std::shared_ptr<DeviceQueue> copies)
     : values_(std::move(values)), mark_(std::move(mark)), copies_(std::move(copies)) {
-  CHECK(values_.is_contiguous(), "a tensor that is given away is dense");
+  ENSURE(values_.is_contiguous(), "a tensor that is given away is dense");
 }
 
 SharedBuffer QueuedTensor::to_host() const {
@@ -32,7 +32,7 @@ SharedBuffer QueuedTensor::to_host() const {
 
 TensorBlob resident_blob(const at::Tensor& values, std::shared_ptr<const DeviceMark> mark,
                          std::shared_ptr<DeviceQueue> copies) {
-  CHECK(values.scalar_type() == at::kFloat || values.scalar_type() == at::kLong, "a type that has a wire form");
+  ENSURE(values.scalar_type() == at::kFloat || values.scalar_type() == at::kLong, "a type that has a wire form");
   TensorBlob blob;
   blob.dtype = values.scalar_type() == at::kFloat ? DType::kFloat32 : DType::kInt64;
   blob.shape = values.sizes().vec();

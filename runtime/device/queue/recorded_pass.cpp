@@ -3,7 +3,7 @@
 
 #include <ATen/ops/empty_like.h>
 
-#include "runtime/base/check_after_torch.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -23,14 +23,14 @@ const RecordedPass::Tensors& RecordedPass::run(const Tensors& inputs) {
 }
 
 void RecordedPass::place(const Tensors& inputs) {
-  CHECK(!inputs.empty(), "a pass computes of something");
+  ENSURE(!inputs.empty(), "a pass computes of something");
   if (inputs_.empty()) {
     for (const at::Tensor& input : inputs) inputs_.push_back(at::empty_like(input.contiguous()));
   }
-  CHECK(inputs.size() == inputs_.size(), "as many inputs each time");
+  ENSURE(inputs.size() == inputs_.size(), "as many inputs each time");
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const bool fits = inputs[i].sizes() == inputs_[i].sizes() && inputs[i].scalar_type() == inputs_[i].scalar_type();
-    CHECK(fits, "inputs of the first run's shapes and types");
+    ENSURE(fits, "inputs of the first run's shapes and types");
     inputs_[i].copy_(inputs[i], true);
   }
 }

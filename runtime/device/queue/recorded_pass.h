@@ -26,7 +26,7 @@ class RecordedPass {
 
   RecordedPass(DeviceQueue& queue, Compute compute) : queue_(queue), compute_(std::move(compute)) {}
 
-  // Within a turn. inputs: on the device, of the first run's shapes and types (CHECK).
+  // Within a turn. inputs: on the device, of the first run's shapes and types (ENSURE).
   [[nodiscard]] const Tensors& run(const Tensors& inputs);
 
  private:

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/check_after_torch.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -63,7 +63,7 @@ StagePasses::StagePasses(const ModelConfig& model, const StagePlan& plan, Device
       parameter_count_(plan.tensors.size()),
       of_layers_(positions_of(model, without_embedding(plan), plan)),
       layers_(model, without_embedding(plan), device_.weights, device_.support) {
-  CHECK(device_.queue.can_record(), "a queue that records");
+  ENSURE(device_.queue.can_record(), "a queue that records");
   if (!plan.has_embedding) return;
   const StagePlan alone = embedding_alone(plan);
   of_embedding_ = positions_of(model, alone, plan);

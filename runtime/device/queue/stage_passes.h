@@ -29,7 +29,7 @@ class StagePasses {
     return config.model.dropout <= 0 && !config.pipeline.recompute;
   }
 
-  // The device's queue records (CHECK), and outlives this, as its math does.
+  // The device's queue records (ENSURE), and outlives this, as its math does.
   StagePasses(const ModelConfig& model, const StagePlan& plan, Device device);
 
   class Slot;

@@ -7,7 +7,7 @@
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include "runtime/base/check_after_torch.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -44,7 +44,7 @@ class StreamQueue final : public DeviceQueue {
   [[nodiscard]] std::shared_ptr<const DeviceMark> mark() override { return std::make_shared<StreamMark>(stream_); }
   void follow(const DeviceMark& mark) override {
     const auto* of_a_stream = dynamic_cast<const StreamMark*>(&mark);
-    CHECK(of_a_stream != nullptr, "a stream follows marks of streams");
+    ENSURE(of_a_stream != nullptr, "a stream follows marks of streams");
     of_a_stream->hold(stream_);
   }
   [[nodiscard]] std::shared_ptr<DeviceQueue> beside() const override {

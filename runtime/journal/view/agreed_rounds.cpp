@@ -1,8 +1,8 @@
 // Rounds are kept by their newest number alone: those of a fragment are agreed in order.
 #include "runtime/journal/view/agreed_rounds.h"
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -19,7 +19,8 @@ std::vector<AgreedRound> AgreedRounds::newest() const {
 
 void AgreedRounds::follow(const CommitRound& commit) {
   std::uint64_t& newest = newest_[{commit.stage, commit.round.fragment}];
-  CHECK(commit.round.number > newest, compose("round ", commit.round.number, " where ", newest, " was the last (S-2)"));
+  ENSURE(commit.round.number > newest,
+         compose("round ", commit.round.number, " where ", newest, " was the last (S-2)"));
   newest = commit.round.number;
 }
 

@@ -29,7 +29,7 @@ class AgreedRounds {
   [[nodiscard]] std::vector<AgreedRound> newest() const;
 
   void begin(std::uint64_t start, std::uint64_t held_until) { start_ = start, held_until_ = held_until; }
-  // A fragment's rounds are agreed in the order of their numbers (CHECK).
+  // A fragment's rounds are agreed in the order of their numbers (ENSURE).
   void follow(const CommitRound& commit);
   void clear() { newest_.clear(); }
 

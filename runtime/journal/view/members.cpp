@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -31,7 +31,7 @@ std::vector<AppointGroup> ViewMembers::groups() const {
 }
 
 void ViewMembers::add(JournalPosition position, const AddReplica& added) {
-  CHECK(added.stage.value < kStagesMax && !contains(added.replica), "a replica is added once, to a stage that exists");
+  ENSURE(added.stage.value < kStagesMax && !contains(added.replica), "a replica is added once, to a stage that exists");
   if (added.stage.value >= stages_.size()) stages_.resize(added.stage.value + std::size_t{1});
   StageMembers& stage = stages_[added.stage.value];
   const ReplicaMember member{added.replica, added.slot, added.process};
@@ -45,7 +45,7 @@ void ViewMembers::add(JournalPosition position, const AddReplica& added) {
 
 void ViewMembers::remove(JournalPosition position, const RemoveReplica& removed) {
   const auto known = stage_of_.find(removed.replica);
-  CHECK(known != stage_of_.end() && known->second == removed.stage, "only a member is removed, from its own stage");
+  ENSURE(known != stage_of_.end() && known->second == removed.stage, "only a member is removed, from its own stage");
   StageMembers& stage = stages_[removed.stage.value];
   std::erase_if(stage.replicas, [&](const ReplicaMember& member) { return member.incarnation == removed.replica; });
   stage.last_change = position;
@@ -89,7 +89,7 @@ std::optional<ReplicaMember> ViewMembers::find(Incarnation replica) const {
 
 ProcessIncarnation ViewMembers::process_of(Incarnation replica) const {
   const auto member = find(replica);
-  CHECK(member.has_value(), compose("replica ", replica, " is in no stage"));
+  ENSURE(member.has_value(), compose("replica ", replica, " is in no stage"));
   return member->process;
 }
 

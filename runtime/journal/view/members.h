@@ -22,7 +22,7 @@ class ViewMembers {
   [[nodiscard]] std::vector<AppointGroup> groups() const;
 
   // Each follows an entry at its position. A replica is added once, to a stage below kStagesMax, and removed from its
-  // own stage (CHECK).
+  // own stage (ENSURE).
   void add(JournalPosition position, const AddReplica& added);
   void remove(JournalPosition position, const RemoveReplica& removed);
   void appoint(const AppointGroup& appointed) { groups_[appointed.stage] = appointed.group; }
@@ -37,7 +37,7 @@ class ViewMembers {
   [[nodiscard]] bool contains(Incarnation replica) const { return stage_of_.contains(replica); }
   [[nodiscard]] std::optional<StageId> stage_of(Incarnation replica) const;
   [[nodiscard]] std::optional<ReplicaMember> find(Incarnation replica) const;
-  // Returns the process of a member (CHECK).
+  // Returns the process of a member (ENSURE).
   [[nodiscard]] ProcessIncarnation process_of(Incarnation replica) const;
 
   // Position of the last entry that changed what the stage's sum is made of: its AddReplica or RemoveReplica, or a

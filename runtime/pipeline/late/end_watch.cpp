@@ -1,8 +1,8 @@
 // One instant is enough: that of the oldest job.
 #include "runtime/pipeline/late/end_watch.h"
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -13,7 +13,7 @@ void EndWatch::begin(Instant now) {
 }
 
 void EndWatch::end(Instant now) {
-  CHECK(under_way_ > 0, "an end without a job");
+  ENSURE(under_way_ > 0, "an end without a job");
   --under_way_;
   time_.look(now);
   oldest_since_ = time_.watched();

@@ -20,7 +20,7 @@ class EndWatch {
   explicit EndWatch(Duration patience) : patience_(patience) {}
 
   void begin(Instant now);
-  // The oldest has ended. CHECKs that there is one.
+  // The oldest has ended. Ensures that there is one.
   void end(Instant now);
 
   [[nodiscard]] std::uint64_t under_way() const { return under_way_; }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -71,7 +71,7 @@ Effects ReplicaCore::end_turn() {
 
 template <class Message>
 void ReplicaCore::begin_turn(Instant now) {
-  CHECK(turn_.jobs().may_hear<Message>(), "a message was handled in the middle of a job");
+  ENSURE(turn_.jobs().may_hear<Message>(), "a message was handled in the middle of a job");
   turn_.begin(now);
 }
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/pipeline/replica/pipeline_replies.h"
 
 namespace shoal {
@@ -269,7 +269,7 @@ void ReplicaData::start(const Task& task, ReplicaTurn& turn) {
   if (task.kind == TaskKind::kEvaluate) return evaluations_.start(task.microbatch, turn);
   if (task.kind == TaskKind::kAccumulate) return turn.stream(AccumulateJob{task.microbatch}, Activity::kBackward);
   LedgerEntry* entry = ledger_.find(task.microbatch);
-  CHECK(entry != nullptr, "queued work is in the ledger");
+  ENSURE(entry != nullptr, "queued work is in the ledger");
   const OtherWork other = queue_.has_pass() ? OtherWork::kWaits : OtherWork::kNone;
   const auto when = weight_gradients_of(task.microbatch, self, other);
   entry->timing.queue_ms += static_cast<float>(milliseconds(turn.now() - entry->ready_since));
@@ -282,7 +282,7 @@ void ReplicaData::start(const Task& task, ReplicaTurn& turn) {
 
 void ReplicaData::hear(const Forwarded& result, ReplicaTurn& turn) {
   LedgerEntry* entry = ledger_.find(result.microbatch);
-  CHECK(entry != nullptr && entry->forward, "a forward finished that is not in the ledger");
+  ENSURE(entry != nullptr && entry->forward, "a forward finished that is not in the ledger");
   entry->timing.compute_ms += turn.job_ms();
   entry->computed = true;
   entry->ready_since = turn.now();
@@ -294,7 +294,7 @@ void ReplicaData::hear(const Forwarded& result, ReplicaTurn& turn) {
 void ReplicaData::hear(const Differentiated& result, ReplicaTurn& turn) {
   const ReplicaStanding& self = turn.replica();
   LedgerEntry* entry = ledger_.find(result.microbatch);
-  CHECK(entry != nullptr && self.phase == Phase::kOpen, "only an open replica accumulates (P-8)");
+  ENSURE(entry != nullptr && self.phase == Phase::kOpen, "only an open replica accumulates (P-8)");
   const BackwardResult& values = result.result;
   entry->timing.compute_ms += turn.job_ms();
   MicrobatchShare share{values.token_count, self.is_last_stage() ? values.loss_sum : 0, {}};
@@ -307,7 +307,7 @@ void ReplicaData::hear(const Differentiated& result, ReplicaTurn& turn) {
 
 void ReplicaData::hear(const Accumulated& result, ReplicaTurn& turn) {
   LedgerEntry* entry = ledger_.find(result.microbatch);
-  CHECK(entry != nullptr && turn.replica().phase == Phase::kOpen, "only an open replica accumulates (P-8)");
+  ENSURE(entry != nullptr && turn.replica().phase == Phase::kOpen, "only an open replica accumulates (P-8)");
   entry->share.bad_tensor = result.result.bad_tensor;
   if (preparing_) turn.tell(PrepareAgain{*std::exchange(preparing_, std::nullopt)});
 }

@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
 ReplicaStanding::ReplicaStanding(ReplicaSetup given)
     : setup(std::move(given)), state{setup.version, setup.optimizer_step, setup.tokens_total, 0}, term(setup.term) {
-  CHECK(setup.stage.value < setup.stage_count, "a replica serves a stage of the pipeline");
-  CHECK(setup.self.value != 0, "incarnation 0 is nobody");
+  ENSURE(setup.stage.value < setup.stage_count, "a replica serves a stage of the pipeline");
+  ENSURE(setup.self.value != 0, "incarnation 0 is nobody");
 }
 
 void ReplicaStanding::hear(const View& past) {

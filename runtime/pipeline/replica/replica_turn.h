@@ -30,9 +30,9 @@ class ReplicaTurn {
   [[nodiscard]] float job_ms() const { return static_cast<float>(milliseconds(job_took_)); }
   void send(const Address& to, MessageBody body);
   void send_to_peer(Incarnation peer, MessageBody body);  // of the own stage
-  // CHECKs that none is under way: nothing is heard until this one has ended.
+  // Ensures that none is under way: nothing is heard until this one has ended.
   void run(Job job, Activity activity) { begin(std::move(job), JobKind::kExclusive, activity); }
-  // Adds a microbatch's work to what is under way. CHECKs that there is room.
+  // Adds a microbatch's work to what is under way. Ensures that there is room.
   void stream(Job job, Activity activity) { begin(std::move(job), JobKind::kStreamed, activity); }
   void collect(CollectiveOrder order) { effects_.push_back(Collect{std::move(order)}); }
   // The replica ends: no part treats it as a member from here on.

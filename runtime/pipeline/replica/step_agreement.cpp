@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/journal/commit.h"
 
 namespace shoal {
@@ -107,7 +107,7 @@ void StepAgreement::hear(const Reduce& order, ReplicaTurn& turn) {
 
 void StepAgreement::hear(const Contributed& result, ReplicaTurn& turn) {
   const ReplicaStanding& self = turn.replica();
-  CHECK(reduce_, "a contribution was taken for an order");
+  ENSURE(reduce_, "a contribution was taken for an order");
   if (self.has_rounds()) return turn.run(AdoptJob{result.values, own_tokens()}, Activity::kReduce);
   begin_sum(result.values, turn);
   news_ = SumNews{};

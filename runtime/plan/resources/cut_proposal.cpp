@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <limits>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
 std::vector<int> cut_for(const std::vector<double>& layer_costs, const std::vector<double>& speeds) {
   const std::size_t layers = layer_costs.size();
   const std::size_t stages = speeds.size();
-  CHECK(stages > 0 && layers >= stages, "there is a layer for each stage");
+  ENSURE(stages > 0 && layers >= stages, "there is a layer for each stage");
   // slowest[s][e]: time of the slowest of s stages over layers [0, e), at best; from[s][e]: where the last one begins.
   std::vector<std::vector<double>> slowest(stages + 1,
                                            std::vector<double>(layers + 1, std::numeric_limits<double>::infinity()));

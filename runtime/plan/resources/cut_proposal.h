@@ -9,7 +9,7 @@ namespace shoal {
 
 // layer_costs: work of each layer, above zero; the first has the embedding's, the last one the head's. speeds: of each
 // stage, all its machines together, above zero. Returns the layers of each stage, at least one; of equally good cuts
-// the one whose later stages begin earliest. CHECKs that there is a layer for each stage. O(stages x layers^2).
+// the one whose later stages begin earliest. Ensures that there is a layer for each stage. O(stages x layers^2).
 [[nodiscard]] std::vector<int> cut_for(const std::vector<double>& layer_costs, const std::vector<double>& speeds);
 
 }  // namespace shoal

@@ -11,10 +11,10 @@
 namespace shoal {
 namespace {
 
-constexpr std::uint64_t kFloat = sizeof(float);
+constexpr std::uint64_t kFloat32 = sizeof(float);
 constexpr std::uint64_t kBf16 = 2;
 constexpr std::uint64_t kContextBytes = 800'000'000;  // of the driver and of the libraries' workspaces
-constexpr std::uint64_t kAllocatorDivisor = 20;
+constexpr std::uint64_t kDeviceAllocatorDivisor = 20;
 constexpr std::uint64_t kPassingVectors = 10;  // bytes per element of a microbatch's border, between two kernels
 
 [[nodiscard]] std::string gibibytes(std::uint64_t bytes, int digits = 1) {
@@ -46,19 +46,19 @@ constexpr std::uint64_t kPassingVectors = 10;  // bytes per element of a microba
 // kernels do not take as they are exist twice.
 [[nodiscard]] std::uint64_t head_bytes(const Config& config, std::uint64_t tokens) {
   const std::uint64_t rows = head_rows(config);
-  const std::uint64_t gradient = kFloat * rows * static_cast<std::uint64_t>(config.model.width);
+  const std::uint64_t gradient = kFloat32 * rows * static_cast<std::uint64_t>(config.model.width);
   if (is_bf16(config)) return tokens * kBf16 * rows + gradient;
-  return tokens * kFloat * vocabulary(config) * (vocabulary(config) % 8 == 0 ? 1 : 2) + gradient;
+  return tokens * kFloat32 * vocabulary(config) * (vocabulary(config) % 8 == 0 ? 1 : 2) + gradient;
 }
 
 // One microbatch's graph, where it is computed again.
 [[nodiscard]] std::uint64_t graph_bytes(const Config& config, const CutStage& stage) {
-  return config.pipeline.recompute ? tokens_of_microbatch(config) * kFloat * stage.kept_values : 0;
+  return config.pipeline.recompute ? tokens_of_microbatch(config) * kFloat32 * stage.kept_values : 0;
 }
 
 [[nodiscard]] std::uint64_t bytes_in_flight(const Config& config, const CutStage& stage) {
   const auto width = static_cast<std::uint64_t>(config.model.width);
-  return tokens_of_microbatch(config) * kFloat * (config.pipeline.recompute ? width : stage.kept_values + width);
+  return tokens_of_microbatch(config) * kFloat32 * (config.pipeline.recompute ? width : stage.kept_values + width);
 }
 
 // A member that stays alone has nobody to buffer for.
@@ -90,7 +90,7 @@ DeviceNeed device_need(const Config& config, const std::vector<CutStage>& stages
 
 std::uint64_t bytes_at(const DeviceNeed& need, std::uint64_t held) {
   const std::uint64_t passing = std::max(need.computing + held * need.per_microbatch, need.reducing);
-  return need.kept + passing + passing / kAllocatorDivisor;
+  return need.kept + passing + passing / kDeviceAllocatorDivisor;
 }
 
 std::optional<std::string> lack_on_device(const DeviceNeed& need, std::uint64_t free_bytes) {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/cluster/replicas_wanted.h"
 #include "runtime/pipeline/schedule.h"
 
@@ -59,7 +59,7 @@ std::uint64_t averages_of(OptimizerKind kind) {
     case OptimizerKind::kAdamw: return 2;
     case OptimizerKind::kSgd: return 0;
   }
-  CHECK(false, "an optimiser that exists");
+  ENSURE(false, "an optimiser that exists");
   return 0;
 }
 

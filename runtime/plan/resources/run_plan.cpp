@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/cluster/balance/assignment.h"
 #include "runtime/cluster/replicas_wanted.h"
 #include "runtime/pipeline/schedule.h"
@@ -253,7 +253,7 @@ std::vector<std::string> what_would_fit_together(const PlanOrder& order) {
 
 double pass_s_of(const MachineKind& machine, const CutStage& stage, const Config& config) {
   if (machine.forward_s) return *machine.forward_s;
-  CHECK(machine.multiply_adds_s.has_value(), "the speed is known");
+  ENSURE(machine.multiply_adds_s.has_value(), "the speed is known");
   return stage.cost * static_cast<double>(tokens_of_microbatch(config)) / *machine.multiply_adds_s;
 }
 

@@ -63,7 +63,7 @@ struct RunPlan {
   bool fits = true;
 };
 
-// Returns the time of one pass of a microbatch: a forward is one, a backward two. CHECKs that the speed is known.
+// Returns the time of one pass of a microbatch: a forward is one, a backward two. Ensures that the speed is known.
 [[nodiscard]] double pass_s_of(const MachineKind& machine, const CutStage& stage, const Config& config);
 
 // Errors: kUsage, for a configuration that cannot be cut, or fewer machines than stages.

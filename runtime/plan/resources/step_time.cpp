@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <queue>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -21,8 +21,8 @@ MicrobatchSplit best_split(const std::vector<double>& microbatch_s, std::uint64_
 
 MicrobatchSplit best_split(const std::vector<double>& microbatch_s, const std::vector<double>& beside_s,
                            std::uint64_t microbatches) {
-  CHECK(!microbatch_s.empty() && microbatch_s.size() == beside_s.size(), "there is a replica");
-  CHECK(std::ranges::all_of(microbatch_s, [](double s) { return s > 0; }), "a microbatch takes time");
+  ENSURE(!microbatch_s.empty() && microbatch_s.size() == beside_s.size(), "there is a replica");
+  ENSURE(std::ranges::all_of(microbatch_s, [](double s) { return s > 0; }), "a microbatch takes time");
   MicrobatchSplit split{std::vector<std::uint64_t>(microbatch_s.size()), 0};
   using Entry = std::pair<double, std::size_t>;  // when this replica would be done with one more
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> done;

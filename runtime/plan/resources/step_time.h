@@ -18,7 +18,7 @@ struct MicrobatchSplit {
   double takes_s = 0;
 };
 
-// The split that is done first. microbatch_s: the time that each replica takes for one. CHECKs that it is above zero
+// The split that is done first. microbatch_s: the time that each replica takes for one. Ensures that it is above zero
 // and that there is a replica.
 [[nodiscard]] MicrobatchSplit best_split(const std::vector<double>& microbatch_s, std::uint64_t microbatches);
 // The same where each replica that has any takes so much time beside its microbatches'.

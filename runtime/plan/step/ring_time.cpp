@@ -8,7 +8,7 @@
 #include <queue>
 #include <tuple>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -29,7 +29,7 @@ constexpr double kBuckets = 1024;
 }  // namespace
 
 double ring_time_s(const std::vector<StepLink>& hops, double sum_bytes, double bucket_bytes) {
-  CHECK(bucket_bytes > 0, "a bucket holds something");
+  ENSURE(bucket_bytes > 0, "a bucket holds something");
   const std::size_t members = hops.size();
   if (members < 2 || !(sum_bytes > 0)) return 0;
   const double each = std::max(bucket_bytes, sum_bytes / kBuckets);

@@ -6,8 +6,8 @@
 #include <tuple>
 #include <vector>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/plan/resources/step_time.h"
 
 namespace shoal {
@@ -60,7 +60,7 @@ StepScene scene_of(const RunPlan& plan) {
   std::map<std::string, int> number;
   for (std::size_t i = 0; i < plan.stages.size(); ++i) {
     const auto& [cut, machines] = std::tie(plan.stages[i].cut, plan.stages[i].machines);
-    CHECK(!machines.empty(), "a scene has machines of known speed");
+    ENSURE(!machines.empty(), "a scene has machines of known speed");
     scene.loads.push_back(machines.front().forward_s ? 1 : cut.cost);
     scene.sum_bytes.push_back(contribution_bytes(plan, i));
     for (const MachineKind& kind : machines) {

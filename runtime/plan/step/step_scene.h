@@ -60,7 +60,7 @@ struct StepScene {
 [[nodiscard]] double best_split_s(const StepScene& scene, double now_s);
 
 // The machines of a plan, stage by stage, and its bytes; several of one kind are called NAME.1, NAME.2 and so on.
-// CHECKs that the plan has speeds.
+// Ensures that the plan has speeds.
 [[nodiscard]] StepScene scene_of(const RunPlan& plan);
 
 }  // namespace shoal

@@ -7,7 +7,7 @@
 #include <queue>
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/executor/stage_executor.h"
 #include "runtime/pipeline/compute_queue.h"
 #include "runtime/pipeline/dispatch.h"
@@ -19,7 +19,7 @@ namespace shoal {
 namespace {
 
 constexpr std::size_t kSpawner = std::numeric_limits<std::size_t>::max();
-constexpr double kMs = 1e3;
+constexpr double kMsOfASecond = 1e3;
 
 // Samples without content: only their way is simulated.
 class NoSamples final : public SampleSource {
@@ -71,7 +71,7 @@ class StepSimulation {
       : scene_(scene), loader_(loader_config(scene), samples_), moves_(scene) {}
 
   std::vector<SimulatedStep> run() {
-    CHECK(std::ranges::none_of(moves_.members(), &std::vector<std::size_t>::empty), "every stage has a machine");
+    ENSURE(std::ranges::none_of(moves_.members(), &std::vector<std::size_t>::empty), "every stage has a machine");
     for (std::size_t i = 0; i < scene_.machines.size(); ++i) {
       const StageId stage{static_cast<std::uint32_t>(moves_.stage_of(i))};
       replicas_.emplace_back(scene_.config.pipeline, stage);
@@ -247,7 +247,7 @@ double StepSimulation::voted_s(std::size_t stage) const {
 }
 
 void StepSimulation::take(std::size_t machine, const Forward& forward, double transfer_s) {
-  const auto transfer_ms = static_cast<float>(transfer_s * kMs);
+  const auto transfer_ms = static_cast<float>(transfer_s * kMsOfASecond);
   Visit visit{forward, Hop{replicas_[machine].id, 0, 0, transfer_ms}, now_s_, {}};
   replicas_[machine].visits.insert_or_assign(forward.cause.microbatch, std::move(visit));
   replicas_[machine].queue.add({TaskKind::kForward, forward.cause.microbatch});
@@ -258,7 +258,7 @@ void StepSimulation::take_answer(std::size_t machine, MicrobatchId microbatch, c
                                  double transfer_s) {
   Visit& visit = replicas_[machine].visits.at(microbatch);
   visit.trail = trail;
-  visit.timing.transfer_ms += static_cast<float>(transfer_s * kMs);
+  visit.timing.transfer_ms += static_cast<float>(transfer_s * kMsOfASecond);
   visit.ready_s = now_s_;
   replicas_[machine].queue.add({TaskKind::kBackward, microbatch});
   work(machine);
@@ -293,7 +293,7 @@ void StepSimulation::work(std::size_t machine) {
     --replica.accumulations;
   } else {
     Visit& visit = replica.visits.at(task->microbatch);
-    visit.timing.queue_ms += static_cast<float>((now_s_ - visit.ready_s) * kMs);
+    visit.timing.queue_ms += static_cast<float>((now_s_ - visit.ready_s) * kMsOfASecond);
   }
   const double takes_s = passes_of(machine, *task, when) * pass_s(machine);
   replica.is_busy = true;
@@ -308,7 +308,7 @@ void StepSimulation::done(std::size_t machine, const Task& task, WeightGradients
   const auto found = replica.visits.find(task.microbatch);
   if (found != replica.visits.end() && task.kind != TaskKind::kAccumulate) {
     Visit& visit = found->second;
-    visit.timing.compute_ms += static_cast<float>(took_s * kMs);
+    visit.timing.compute_ms += static_cast<float>(took_s * kMsOfASecond);
     if (task.kind == TaskKind::kForward && !is_last(machine)) {
       pass_on(machine, visit);
     } else {

@@ -23,7 +23,7 @@ struct SimulatedStep {
   std::size_t moves = 0;              // that were over by its end, since the beginning
 };
 
-// CHECKs that every stage has a machine.
+// Ensures that every stage has a machine.
 [[nodiscard]] std::vector<SimulatedStep> simulate_steps(const StepScene& scene);
 
 }  // namespace shoal

@@ -7,8 +7,8 @@
 #include <numbers>
 #include <string>
 
-#include "runtime/base/check.h"
 #include "runtime/base/counter_random.h"
+#include "runtime/base/ensure.h"
 #include "runtime/cluster/balance/assignment.h"
 #include "runtime/cluster/placement.h"
 
@@ -52,7 +52,7 @@ double integral_of(const std::vector<Moment>& moments, double from_s, double to_
 
 SwarmSimulation::SwarmSimulation(const SwarmTrace& trace, const SwarmRun& run)
     : trace_(trace), run_(run), counts_(run.loads.size(), 0) {
-  CHECK(!run.loads.empty(), "there is a stage");
+  ENSURE(!run.loads.empty(), "there is a stage");
   for (const double load : run.loads) swarm_.stages.push_back({load, run.state_bits, {}});
 }
 

@@ -50,7 +50,7 @@ struct SwarmOutcome {
 
 class SwarmSimulation {
  public:
-  // Both outlive this. CHECKs that there is a stage.
+  // Both outlive this. Ensures that there is a stage.
   SwarmSimulation(const SwarmTrace& trace, const SwarmRun& run);
   [[nodiscard]] SwarmOutcome outcome();
 

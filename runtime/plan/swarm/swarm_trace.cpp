@@ -6,9 +6,9 @@
 #include <map>
 #include <sstream>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/counter_random.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -100,7 +100,7 @@ class TraceReader {
 }  // namespace
 
 SwarmTrace draw_trace(const SwarmModel& model, std::uint64_t seed) {
-  CHECK(model.nodes > 0 && !model.speeds.empty(), "a swarm has machines");
+  ENSURE(model.nodes > 0 && !model.speeds.empty(), "a swarm has machines");
   Draws draws(seed);
   SwarmTrace trace;
   trace.ends_s = model.hours * kSecondsPerHour;

@@ -32,7 +32,7 @@ Status check(const std::vector<StoredTensor>& tensors, const ModelTensors& model
 Result<ExportedModel> export_model(const CheckpointManifest& manifest, const TensorBlob& weights,
                                    const ModelConfig& model, const ModelTensors& tensors,
                                    std::optional<std::int32_t> end_of_text) {
-  CHECK(weights.has_value(), "there is an image to export");
+  ENSURE(weights.has_value(), "there is an image to export");
   auto stored = parse_safetensors({weights.bytes->data(), weights.byte_count()}, "the checkpoint's weights");
   if (!stored) return stored.failure();
   if (auto checked = check(*stored, tensors); !checked) return checked.failure();

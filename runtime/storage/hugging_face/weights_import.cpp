@@ -139,7 +139,7 @@ std::vector<StoredTensor> ImportedWeights::of(const std::vector<std::string>& na
   std::vector<StoredTensor> found;
   for (const std::string& name : names) {
     const StoredTensor* tensor = find_tensor(tensors, name);
-    CHECK(tensor != nullptr, "an import has every weight: " + name);
+    ENSURE(tensor != nullptr, "an import has every weight: " + name);
     found.push_back(*tensor);
   }
   return found;

@@ -25,7 +25,7 @@ struct ImportedWeights {
   std::vector<StoredTensor> tensors;                      // they point into the files or into `converted`
   std::vector<std::unique_ptr<AlignedBuffer>> converted;  // tensors that the files have in another type
 
-  // Ascending by name: those of the names given. CHECKs that they exist.
+  // Ascending by name: those of the names given. Ensures that they exist.
   [[nodiscard]] std::vector<StoredTensor> of(const std::vector<std::string>& names) const;
 };
 

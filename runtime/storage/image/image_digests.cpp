@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/storage/state_names.h"
 
 namespace shoal {
@@ -29,7 +29,7 @@ ImageDigests::ImageDigests(std::uint64_t byte_count, std::string where)
     : byte_count_(byte_count), where_(std::move(where)) {}
 
 Status ImageDigests::add(std::span<const std::byte> bytes) {
-  CHECK(bytes.size() <= byte_count_ - taken_, "an image has no more bytes than were announced");
+  ENSURE(bytes.size() <= byte_count_ - taken_, "an image has no more bytes than were announced");
   if (!has_layout_) {
     if (auto taken = take_header(bytes); !taken) return taken;
   }
@@ -84,7 +84,7 @@ void ImageDigests::digest_weights(std::span<const std::byte> bytes) {
 }
 
 ImageDigests::Digests ImageDigests::finish() {
-  CHECK(is_whole() && next_ == weights_.size(), "an image is whole before its digests are");
+  ENSURE(is_whole() && next_ == weights_.size(), "an image is whole before its digests are");
   digests_.image = image_.hex();
   return std::move(digests_);
 }

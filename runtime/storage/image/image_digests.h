@@ -22,7 +22,7 @@ class ImageDigests {
   // where: names the image in sentences.
   ImageDigests(std::uint64_t byte_count, std::string where);
 
-  // Takes the next bytes, no more than the image has (CHECK). Errors: kInvalidData as parse_safetensors(); nothing is
+  // Takes the next bytes, no more than the image has (ENSURE). Errors: kInvalidData as parse_safetensors(); nothing is
   // taken after one.
   [[nodiscard]] Status add(std::span<const std::byte> bytes);
   [[nodiscard]] std::uint64_t byte_count() const { return byte_count_; }
@@ -30,7 +30,7 @@ class ImageDigests {
   // True when all bytes came, and the header with them.
   [[nodiscard]] bool is_whole() const { return has_layout_ && taken_ == byte_count_; }
 
-  // Hex, of a whole image (CHECK), once. A weight's is that of its agreed values where the image has these.
+  // Hex, of a whole image (ENSURE), once. A weight's is that of its agreed values where the image has these.
   struct Digests {
     std::string image;
     std::map<std::string, std::string> weights;

@@ -28,7 +28,7 @@ class ImageSource {
 
   [[nodiscard]] virtual std::uint64_t byte_count() const = 0;
   // The bytes from `offset` on, uint8 [size]; fewer at the image's end. `offset` is not beyond it, and not before what
-  // was released (CHECKed). Errors: kIo, kInvalidData.
+  // was released (ensured). Errors: kIo, kInvalidData.
   [[nodiscard]] virtual Result<TensorBlob> read(std::uint64_t offset, std::size_t size) = 0;
   // Nothing before `offset` is read again.
   virtual void release(std::uint64_t offset) { static_cast<void>(offset); }

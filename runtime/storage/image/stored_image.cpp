@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -33,7 +33,7 @@ Result<std::vector<FiledTensor>> tensors_in(const std::shared_ptr<const Verified
     layout = parse_layout(header, file->byte_count(), file->path());
     if (!layout) return layout.failure();
   }
-  CHECK(layout.value().has_value(), "a whole header has a layout");
+  ENSURE(layout.value().has_value(), "a whole header has a layout");
   std::vector<FiledTensor> tensors;
   for (PlacedTensor& place : (*layout)->tensors) tensors.push_back({std::move(place), file});
   return tensors;
@@ -47,7 +47,7 @@ StoredImage::StoredImage(std::vector<FiledTensor> tensors) {
   header_ = std::move(made.header);
   byte_count_ = header_.size();
   for (const FiledTensor& tensor : tensors) append(tensor);
-  CHECK(byte_count_ == made.layout.byte_count, "the places of an image's tensors agree with their shapes");
+  ENSURE(byte_count_ == made.layout.byte_count, "the places of an image's tensors agree with their shapes");
 }
 
 void StoredImage::append(const FiledTensor& tensor) {
@@ -62,7 +62,7 @@ void StoredImage::append(const FiledTensor& tensor) {
 }
 
 Result<TensorBlob> StoredImage::read(std::uint64_t offset, std::size_t size) {
-  CHECK(offset <= byte_count_, "a piece begins within its image");
+  ENSURE(offset <= byte_count_, "a piece begins within its image");
   auto bytes = piece_buffer(offset, size, byte_count_);
   if (auto filled = fill(offset, {bytes->data(), bytes->size()}); !filled) return filled.failure();
   return as_piece(std::move(bytes));

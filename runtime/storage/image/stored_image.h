@@ -29,7 +29,7 @@ struct FiledTensor {
 
 class StoredImage final : public ImageSource {
  public:
-  // Names are distinct, and places agree with types and shapes (CHECK).
+  // Names are distinct, and places agree with types and shapes (ENSURE).
   explicit StoredImage(std::vector<FiledTensor> tensors);
 
   [[nodiscard]] std::uint64_t byte_count() const override { return byte_count_; }

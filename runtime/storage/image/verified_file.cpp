@@ -8,8 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/base/sha256.h"
 
 namespace shoal {
@@ -56,7 +56,7 @@ Result<std::shared_ptr<const VerifiedFile>> VerifiedFile::verify(std::string pat
 }
 
 Status VerifiedFile::read(std::uint64_t offset, std::span<std::byte> into) const {
-  CHECK(offset <= byte_count() && into.size() <= byte_count() - offset, "what is read lies within its file");
+  ENSURE(offset <= byte_count() && into.size() <= byte_count() - offset, "what is read lies within its file");
   std::vector<std::byte> memory;  // for a block of which a part is wanted
   while (!into.empty()) {
     const std::uint64_t block = offset / kBlockBytes;

@@ -36,7 +36,7 @@ class VerifiedFile {
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::uint64_t byte_count() const { return file_.size; }
-  // Fills `into` with the bytes from `offset` on, which the file has (CHECKed). Errors, with the path: kInvalidData
+  // Fills `into` with the bytes from `offset` on, which the file has (ensured). Errors, with the path: kInvalidData
   // (changed or cut since it was verified), kIo; what is in `into` after one means nothing.
   [[nodiscard]] Status read(std::uint64_t offset, std::span<std::byte> into) const;
 

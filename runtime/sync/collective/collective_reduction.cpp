@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/sync/bucket_sums.h"
 
 namespace shoal {
@@ -21,7 +21,7 @@ namespace {
 
 CollectiveReduction::CollectiveReduction(ReductionSetup setup, const Epoch& communicator, TensorBlob contribution)
     : setup_(std::move(setup)) {
-  CHECK(contribution.has_value(), "a reduction needs a contribution");
+  ENSURE(contribution.has_value(), "a reduction needs a contribution");
   order_ = {
       setup_.order, communicator,           index_of_self(setup_), static_cast<std::uint32_t>(setup_.members.size()),
       {},           std::move(contribution)};
@@ -98,7 +98,7 @@ SentAgain CollectiveReduction::send_again(const MissingParts& question) {
 }
 
 TensorBlob CollectiveReduction::sum() const {
-  CHECK(is_complete(), "the sum of a reduction that is not complete was read");
+  ENSURE(is_complete(), "the sum of a reduction that is not complete was read");
   return sum_;
 }
 

@@ -20,7 +20,7 @@ namespace shoal {
 
 class CollectiveReduction final : public GroupReduction {
  public:
-  // CHECKs that self is a member, once. communicator: the order's epoch, where one is to be made.
+  // Ensures that self is a member, once. communicator: the order's epoch, where one is to be made.
   CollectiveReduction(ReductionSetup setup, const Epoch& communicator, TensorBlob contribution);
 
   // For the library, now; at most once.

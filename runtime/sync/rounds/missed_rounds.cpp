@@ -5,8 +5,8 @@
 
 #include <xxhash.h>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -16,7 +16,7 @@ std::uint64_t digest_of_mean(const TensorBlob& mean) {
 
 // Spreads the questions: members that missed a round together do not all ask the same one.
 void MissedRounds::add(const CommitRound& entry) {
-  CHECK(!entry.shares.empty(), "a round is the mean of something");
+  ENSURE(!entry.shares.empty(), "a round is the mean of something");
   Missed missed{entry.step, entry.digest, {}, std::nullopt};
   for (const RoundShare& share : entry.shares) missed.holders.push_back(share.member);
   const auto first = static_cast<std::ptrdiff_t>(self_.value % missed.holders.size());

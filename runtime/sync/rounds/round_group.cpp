@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/base/text/quantity_words.h"
 #include "runtime/sync/patience.h"
 #include "runtime/sync/sync_group_verdict.h"
@@ -21,11 +21,11 @@ namespace {
 }  // namespace
 
 RoundGroupCore::RoundGroupCore(RoundGroupConfig config) : config_(std::move(config)), schedule_(config_.sync) {
-  CHECK(config_.self.value != 0, "a sync group has an incarnation");
+  ENSURE(config_.self.value != 0, "a sync group has an incarnation");
 }
 
 void RoundGroupCore::begin_at(const View& past) {
-  CHECK(view_.position() == JournalPosition{}, "what the journal said so far comes before its entries");
+  ENSURE(view_.position() == JournalPosition{}, "what the journal said so far comes before its entries");
   view_ = past;
 }
 

@@ -7,8 +7,8 @@
 #include <span>
 #include <utility>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/sync/wire/wire_codec.h"
 
 namespace shoal {
@@ -60,7 +60,7 @@ void RoundMember::trained(std::uint64_t tokens, std::uint64_t tokens_of_stage) {
 }
 
 void RoundMember::reach(std::uint64_t version) {
-  CHECK(!is_at_boundary() && version > version_, "a boundary follows a step, and is left before the next one");
+  ENSURE(!is_at_boundary() && version > version_, "a boundary follows a step, and is left before the next one");
   version_ = version;
   kept_.forget_means();
   const auto contributions = schedule_.contributions_at(version);
@@ -76,7 +76,7 @@ void RoundMember::close() {
 
 RoundAnswers RoundMember::contributed(TensorBlob values) {
   const auto id = wanted_contribution();
-  CHECK(id && values.dtype == DType::kFloat32, "a contribution that was wanted, float32");
+  ENSURE(id && values.dtype == DType::kFloat32, "a contribution that was wanted, float32");
   Round& round = rounds_[*id];
   round.values = std::move(values);
   if (!round.has_joined_since) round.tokens = weights_.contribute(id->fragment, is_carriable(*round.values));

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/sync/wire/wire_kernels.h"
 
 namespace shoal {
@@ -12,8 +12,8 @@ namespace shoal {
 TensorBlob ErrorFeedback::corrected(std::uint64_t chain, const TensorBlob& contribution) const {
   const auto found = residuals_.find(chain);
   if (found == residuals_.end()) return contribution;
-  CHECK(contribution.dtype == DType::kFloat32 && found->second.byte_count() == contribution.byte_count(),
-        "a residual has the size of its fragment");
+  ENSURE(contribution.dtype == DType::kFloat32 && found->second.byte_count() == contribution.byte_count(),
+         "a residual has the size of its fragment");
   auto bytes = std::make_shared<AlignedBuffer>(contribution.byte_count());
   std::memcpy(bytes->data(), contribution.bytes->data(), bytes->size());
   add_floats(found->second.as<float>(), reinterpret_cast<float*>(bytes->data()),

@@ -24,7 +24,7 @@ class ErrorFeedback {
   explicit ErrorFeedback(std::size_t part_count = 1) : part_count_(part_count) {}
 
   // contribution: float32 [n]. The contribution, its first part plus what is kept of this chain; itself if nothing is.
-  // CHECKs that both have one size.
+  // Ensures that both have one size.
   [[nodiscard]] TensorBlob corrected(std::uint64_t chain, const TensorBlob& contribution) const;
   // GroupReduction::residual() of the round that was applied; no tensor: nothing was left out.
   void keep(std::uint64_t chain, TensorBlob residual);

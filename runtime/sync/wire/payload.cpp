@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/sync/wire/wire_codec.h"
 #include "runtime/sync/wire/wire_kernels.h"
 
@@ -108,7 +108,7 @@ class EncodedPayload final : public Payload {
 }  // namespace
 
 std::unique_ptr<Payload> make_payload(DType dtype, WireFormat wire) {
-  CHECK(dtype == DType::kInt64 || dtype == DType::kFloat32, "sums are int64 or float32");
+  ENSURE(dtype == DType::kInt64 || dtype == DType::kFloat32, "sums are int64 or float32");
   if (dtype == DType::kInt64) return std::make_unique<ElementPayload<std::uint64_t>>(dtype);
   if (wire == WireFormat::kFp32) return std::make_unique<ElementPayload<float>>(dtype);
   return std::make_unique<EncodedPayload>(wire);

@@ -35,7 +35,7 @@ class Payload {
                                                           std::span<float> lost) = 0;
 };
 
-// CHECKs that the type is int64 or float32.
+// Ensures that the type is int64 or float32.
 [[nodiscard]] std::unique_ptr<Payload> make_payload(DType dtype, WireFormat wire);
 
 }  // namespace shoal

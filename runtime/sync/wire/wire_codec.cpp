@@ -172,7 +172,7 @@ Status decode_values(const TensorBlob& blob, WireFormat format, std::span<float>
 
 void decode_checked(const TensorBlob& blob, WireFormat format, std::span<float> out) {
   const WireShape shape{format, out.size()};
-  CHECK(blob.byte_count() == encoded_bytes(shape), "only what was checked is decoded");
+  ENSURE(blob.byte_count() == encoded_bytes(shape), "only what was checked is decoded");
   const std::size_t codes = kWireHeaderBytes + scale_bytes(shape);
   switch (format) {
     case WireFormat::kFp32:

@@ -10,8 +10,8 @@
 #include <sstream>
 #include <utility>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/base/text/quantity_words.h"
 #include "runtime/trace/curves/thinned.h"
 
@@ -325,7 +325,7 @@ LossRange loss_range(const std::vector<double>& losses, const std::vector<double
 }
 
 StackedChart learning_chart(const std::vector<RunSeries>& runs, PlotAxis axis) {
-  CHECK(!runs.empty(), "a picture of runs has one");
+  ENSURE(!runs.empty(), "a picture of runs has one");
   return ChartOfRuns(runs, axis).make();
 }
 

@@ -15,7 +15,7 @@
 namespace shoal {
 namespace {
 
-constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
 using KindOfEvent = std::pair<std::string_view, MomentKind>;
 constexpr std::array kKinds = {
@@ -42,7 +42,7 @@ struct RunSeriesReader::Fields {
   nlohmann::json json;
 
   [[nodiscard]] std::uint64_t count(const char* key) const { return count_field(json, key).value_or(0); }
-  [[nodiscard]] double number(const char* key) const { return number_field(json, key).value_or(kNoNumber); }
+  [[nodiscard]] double number(const char* key) const { return number_field(json, key).value_or(kNoValue); }
   [[nodiscard]] std::string text(const char* key) const { return text_field(json, key).value_or(""); }
 };
 

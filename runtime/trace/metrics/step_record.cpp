@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/base/text/json_text.h"
 #include "runtime/trace/metrics/device_figures.h"
 
@@ -110,7 +110,7 @@ Json to_json(const SpanSummary& span) {
 }  // namespace
 
 std::string with_time(std::string line, WallTime at) {
-  CHECK(line.size() > 2 && line.back() == '}', "a line is an object with keys");
+  ENSURE(line.size() > 2 && line.back() == '}', "a line is an object with keys");
   line.back() = ',';
   return line + R"("at":")" + utc_ms_text(at) + "\"}";
 }

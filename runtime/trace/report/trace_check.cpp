@@ -19,8 +19,6 @@ std::string who(const RunTrace& trace, const TracedEvent& traced) {
   return compose(actor, number, " in ", trace.life_of(traced).name);
 }
 
-bool is_entry(const TraceEvent& event) { return event.kind == TraceKind::kView || event.kind == TraceKind::kCommit; }
-
 auto identity_of(const TracedEntry& entry) {
   return std::tuple{entry.kind,    entry.branch,  entry.term, entry.stage,   entry.slot,
                     entry.subject, entry.process, entry.step, entry.content, entry.microbatch};

@@ -22,9 +22,9 @@ EntryKind kind_of(const TraceEvent& event) {
   return word == "FinishRun" ? EntryKind::kFinish : EntryKind::kOther;
 }
 
-bool is_entry(const TraceEvent& event) { return event.kind == TraceKind::kView || event.kind == TraceKind::kCommit; }
-
 }  // namespace
+
+bool is_entry(const TraceEvent& event) { return event.kind == TraceKind::kView || event.kind == TraceKind::kCommit; }
 
 TracedEntry entry_of(const TracedEvent& traced) {
   const TraceEvent& event = traced.event;

@@ -91,6 +91,7 @@ class TracedJournal {
 };
 
 // The entry that one kView or kCommit event records, without its parts.
+[[nodiscard]] bool is_entry(const TraceEvent& event);
 [[nodiscard]] TracedEntry entry_of(const TracedEvent& event);
 
 // The microbatches of a kManifest event.

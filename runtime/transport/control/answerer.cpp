@@ -9,14 +9,14 @@
 namespace shoal {
 namespace {
 
-constexpr std::chrono::milliseconds kAskWithin{2000};
+constexpr std::chrono::milliseconds kAnswerWithin{2000};
 
 std::string whom_to_name(PeerRole wanted) { return wanted == PeerRole::kSpawner ? "the spawner" : "storage"; }
 
 }  // namespace
 
 std::optional<Answerer> who_answers(const HostPort& address) {
-  const Deadline deadline = std::chrono::steady_clock::now() + kAskWithin;
+  const Deadline deadline = std::chrono::steady_clock::now() + kAnswerWithin;
   auto socket = dial(address, deadline);
   if (!socket) return std::nullopt;
   const auto context = TlsContext::newcomer();

@@ -12,8 +12,6 @@ namespace {
 
 constexpr std::size_t kAnswerBytesMax = 64u << 20;
 
-Deadline in(std::chrono::milliseconds duration) { return std::chrono::steady_clock::now() + duration; }
-
 Failure at(const HostPort& address, const Failure& failure) {
   return fail(failure.error, compose(host_port_text(address), ": ", failure.message));
 }
@@ -34,7 +32,7 @@ Error error_of(int status) {
 }
 
 Result<TlsSocket> open_connection(const HostPort& spawner, const TlsContext& context, const ControlTimeouts& timeouts) {
-  const Deadline deadline = in(timeouts.connect);
+  const Deadline deadline = deadline_in(timeouts.connect);
   auto socket = dial(spawner, deadline);
   if (!socket.ok()) return socket.failure();
   auto tls = TlsSocket::connect(std::move(*socket), context, deadline);
@@ -79,7 +77,7 @@ Result<Enrolled> enrol(const HostPort& spawner, const JoinToken& token, const st
 
   const std::string body = enrolment_request_text({token.secret, name, key->request, protocol_version});
   const std::string request = request_text("POST", kEnrolPath, host_port_text(spawner), body);
-  const auto response = as_asked_for(exchange(*tls, request, in(timeouts.answer)));
+  const auto response = as_asked_for(exchange(*tls, request, deadline_in(timeouts.answer)));
   if (!response.ok()) return at(spawner, response.failure());
   auto answer = parse_enrolment_answer(response->body);
   if (!answer.ok()) return at(spawner, answer.failure());
@@ -142,7 +140,8 @@ Result<Rendezvous> ControlConnection::rendezvous() {
 
 Result<ControlResponse> ControlConnection::ask(const std::string& method, const std::string& target,
                                                const std::string& body) {
-  auto answer = exchange(socket_, request_text(method, target, host_port_text(spawner_), body), in(answer_within_));
+  auto answer =
+      exchange(socket_, request_text(method, target, host_port_text(spawner_), body), deadline_in(answer_within_));
   if (answer.ok()) status_ = answer->status;
   auto response = as_asked_for(std::move(answer));
   if (!response.ok()) return at(spawner_, response.failure());

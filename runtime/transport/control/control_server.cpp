@@ -31,8 +31,6 @@ constexpr std::string_view kWho = "control";
 constexpr std::chrono::milliseconds kGoodbye{500};
 constexpr std::chrono::milliseconds kShortBreath{2};
 
-Deadline in(std::chrono::milliseconds duration) { return std::chrono::steady_clock::now() + duration; }
-
 struct Connection {
   Connection(int number, std::string from, TlsSocket of_it)
       : id(number), address(std::move(from)), session(std::move(of_it)) {}
@@ -223,7 +221,7 @@ Result<bool> ControlServer::State::wait_until_serving(const Connection& connecti
   std::unique_lock lock(mutex);
   if (is_serving) return true;
   const auto is_over = [&] { return is_serving || is_stopping || connection.has_given_way; };
-  has_changed.wait_until(lock, in(limits.serve_timeout), is_over);
+  has_changed.wait_until(lock, deadline_in(limits.serve_timeout), is_over);
   if (is_stopping || connection.has_given_way || has_left(*connection.session)) {
     return fail(Error::kUnreachable, "it left before this endpoint served");
   }
@@ -248,21 +246,21 @@ Result<Asker> ControlServer::State::identify(Connection& connection) {
 
 Status ControlServer::State::answer(Connection& connection) {
   TlsSocket& tls = *connection.session;
-  const Status shaken = tls.finish_handshake(in(limits.admission.handshake_timeout));
+  const Status shaken = tls.finish_handshake(deadline_in(limits.admission.handshake_timeout));
   if (!shaken.ok()) return shaken;
   const auto asker = identify(connection);
   if (!asker.ok()) return asker.failure();
   const auto serves = wait_until_serving(connection);
   if (!serves.ok()) return serves.failure();
   HttpReader reader(limits.http);
-  const auto progress = read_message(tls, reader, in(limits.request_timeout));
+  const auto progress = read_message(tls, reader, deadline_in(limits.request_timeout));
   if (!progress.ok()) return progress.failure();
   const ControlResponse response = *serves ? response_to(*progress, reader.message(), *asker)
                                            : control_error(503, "The spawner is still starting; ask again.");
   const std::string text = response_text(response.status, response.body, date_now());
-  const Status written = tls.write_all(text, in(limits.response_timeout));
+  const Status written = tls.write_all(text, deadline_in(limits.response_timeout));
   if (!written.ok()) return written;
-  tls.close_gracefully(in(kGoodbye));
+  tls.close_gracefully(deadline_in(kGoodbye));
   return asker->verdict;
 }
 
@@ -372,14 +370,14 @@ ControlServer::~ControlServer() { stop(); }
 
 void ControlServer::handle(ControlRoute route, ControlHandler handler) {
   const std::lock_guard guard(state_->mutex);
-  CHECK(!state_->is_serving, "routes are registered before serve()");
+  ENSURE(!state_->is_serving, "routes are registered before serve()");
   state_->routes.emplace_back(std::move(route), std::move(handler));
 }
 
 void ControlServer::serve() {
   {
     const std::lock_guard guard(state_->mutex);
-    CHECK(!std::exchange(state_->is_serving, true), "serve() is called once");
+    ENSURE(!std::exchange(state_->is_serving, true), "serve() is called once");
   }
   state_->has_changed.notify_all();
 }

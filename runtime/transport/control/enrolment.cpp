@@ -148,7 +148,7 @@ std::string error_sentence(std::string_view body) {
 
 Result<std::unique_ptr<EnrolmentDesk>> EnrolmentDesk::open(Authority authority, EnrolmentFiles files,
                                                            EnrolmentHooks hooks) {
-  CHECK(hooks.rendezvous && hooks.name_allowed && hooks.now, "the enrolment desk needs all of its hooks");
+  ENSURE(hooks.rendezvous && hooks.name_allowed && hooks.now, "the enrolment desk needs all of its hooks");
   auto tokens = load_tokens(files.tokens);
   if (!tokens.ok()) return tokens.failure();
   auto revoked = load_revocations(files.revoked);
@@ -346,7 +346,7 @@ Status EnrolmentDesk::spend(const TokenRecord& token, const TokenSecret& secret)
 Status EnrolmentDesk::record(const std::string& name, const std::string& certificate, const std::string& token) {
   const auto serial = serial_of(certificate);
   const auto validity = validity_of(certificate);
-  CHECK(serial.ok() && validity.ok(), "a certificate that was just signed can be read");
+  ENSURE(serial.ok() && validity.ok(), "a certificate that was just signed can be read");
   if (kept_.revoked.is_revoked(name)) {
     RevocationBook book = kept_.revoked;
     book.readmit(name, *serial, hooks_.now());
@@ -360,7 +360,7 @@ Status EnrolmentDesk::record(const std::string& name, const std::string& certifi
 ControlResponse EnrolmentDesk::renew(const ControlRequest& http) {
   const auto request = parse_renewal_request(http.body);
   if (!request.ok()) return control_error(400, request.failure().message);
-  CHECK(http.peer && http.peer->role == PeerRole::kNode, "nodes alone ask for this");
+  ENSURE(http.peer && http.peer->role == PeerRole::kNode, "nodes alone ask for this");
   const std::string& name = http.peer->name;
   const std::lock_guard guard(mutex_);
   if (kept_.revoked.is_revoked(name) && !kept_.revoked.is_readmitted(name, http.serial)) {

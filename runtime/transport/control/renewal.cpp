@@ -6,18 +6,19 @@
 namespace shoal {
 namespace {
 
-using std::chrono::milliseconds;
+constexpr std::chrono::milliseconds kLookMin{500};
+constexpr std::chrono::milliseconds kLookMax = std::chrono::hours(1);
 
-constexpr milliseconds kLookMin{500};
-constexpr milliseconds kLookMax = std::chrono::hours(1);
-
-milliseconds as_milliseconds(WallTime::duration duration) { return std::chrono::duration_cast<milliseconds>(duration); }
+std::chrono::milliseconds as_milliseconds(WallTime::duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
+}
 
 }  // namespace
 
-milliseconds until_next_look(const Validity& validity, WallTime now) {
+std::chrono::milliseconds until_next_look(const Validity& validity, WallTime now) {
   const WallTime due = validity.not_after - (validity.not_after - validity.not_before) / 3;
-  const milliseconds wait = now < due ? as_milliseconds(due - now) : as_milliseconds(validity.not_after - now) / 10;
+  const std::chrono::milliseconds wait =
+      now < due ? as_milliseconds(due - now) : as_milliseconds(validity.not_after - now) / 10;
   return std::clamp(wait, kLookMin, kLookMax);
 }
 

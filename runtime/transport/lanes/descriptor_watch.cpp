@@ -5,14 +5,14 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
 DescriptorWatch::DescriptorWatch()
     : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  CHECK(epoll_ >= 0 && wake_ >= 0, "the system has two descriptors for us");
-  CHECK(add(wake_, EPOLLIN), "one may be watched");
+  ENSURE(epoll_ >= 0 && wake_ >= 0, "the system has two descriptors for us");
+  ENSURE(add(wake_, EPOLLIN), "one may be watched");
 }
 
 DescriptorWatch::~DescriptorWatch() {

@@ -5,8 +5,8 @@
 
 #include <xxhash.h>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/transport/sockets.h"
 
 namespace shoal {
@@ -34,7 +34,7 @@ std::string encoded(const LaneClaim& claim) {
 LaneClaim claim_in(std::span<const char, kLaneClaimBytes> bytes) { return {be64_in(bytes), be64_in(bytes.subspan(8))}; }
 
 std::string encoded(const LaneAnswer& answer) {
-  CHECK(answer.door.empty() || answer.door.size() == kLocalDoorNameBytes, "names of local doors are of one length");
+  ENSURE(answer.door.empty() || answer.door.size() == kLocalDoorNameBytes, "names of local doors are of one length");
   std::string bytes;
   append_be64(bytes, answer.key);
   bytes += answer.door;

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/transport/lanes/lane_greeting.h"
 
 namespace shoal {
@@ -20,17 +20,17 @@ namespace {
 constexpr int kBacklog = 64;
 constexpr std::string_view kPrefix = "shoal-lane-";
 
-struct Address {
+struct UnixAddress {
   sockaddr_un address{};
   socklen_t size = 0;
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
 };
 
 // An abstract name begins with a zero byte.
-[[nodiscard]] Address address_of(const std::string& name) {
-  Address address;
+[[nodiscard]] UnixAddress address_of(const std::string& name) {
+  UnixAddress address;
   address.address.sun_family = AF_UNIX;
-  CHECK(name.size() < sizeof address.address.sun_path, "names of local doors are of one length");
+  ENSURE(name.size() < sizeof address.address.sun_path, "names of local doors are of one length");
   std::memcpy(address.address.sun_path + 1, name.data(), name.size());
   address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   return address;
@@ -39,7 +39,7 @@ struct Address {
 [[nodiscard]] std::string unguessable_name() {
   constexpr char kDigits[] = "0123456789abcdefghijklmnopqrstuv";
   std::array<unsigned char, kLocalDoorNameBytes - kPrefix.size()> random{};  // 5 bits of each are used
-  CHECK(RAND_bytes(random.data(), static_cast<int>(random.size())) == 1, "the system has randomness");
+  ENSURE(RAND_bytes(random.data(), static_cast<int>(random.size())) == 1, "the system has randomness");
   std::string name(kPrefix);
   for (const unsigned char byte : random) name.push_back(kDigits[byte % 32]);
   return name;
@@ -59,7 +59,7 @@ struct Address {
 std::optional<LocalDoor> LocalDoor::open() {
   Socket socket = local_socket();
   std::string name = unguessable_name();
-  const Address address = address_of(name);
+  const UnixAddress address = address_of(name);
   const bool is_open = socket.is_open() && ::bind(socket.descriptor(), address.get(), address.size) == 0 &&
                        ::listen(socket.descriptor(), kBacklog) == 0;
   if (!is_open) return std::nullopt;
@@ -75,7 +75,7 @@ LocalDoor::Visit LocalDoor::accept() const {
 
 Result<Socket> dial_local(const std::string& name) {
   Socket socket = local_socket();
-  const Address address = address_of(name);
+  const UnixAddress address = address_of(name);
   if (!socket.is_open() || ::connect(socket.descriptor(), address.get(), address.size) != 0) {
     return fail(Error::kUnreachable, std::strerror(errno));
   }

@@ -18,9 +18,6 @@ namespace {
 
 constexpr long kGatheredBytes = 128 * 1024;
 constexpr std::size_t kReadAheadBytes = 128 * 1024;
-constexpr std::size_t kIoBytesMax = 1u << 30;
-
-int io_size(std::size_t size) { return static_cast<int>(std::min(size, kIoBytesMax)); }
 
 void set_option(int descriptor, int option, int value) {
   ::setsockopt(descriptor, IPPROTO_TCP, option, &value, sizeof value);  // without it: slower to send, or to notice

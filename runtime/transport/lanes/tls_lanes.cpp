@@ -11,7 +11,7 @@
 
 #include <caf/send.hpp>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/base/log.h"
 #include "runtime/transport/lanes/local_lane_socket.h"
 #include "runtime/transport/lanes/tls_lane_socket.h"
@@ -28,7 +28,7 @@ constexpr int kAheadMilliseconds = 5;   // for users that have caught up
 [[nodiscard]] std::uint64_t unguessable_key() {
   std::uint64_t key = 0;
   while (key == 0) {
-    CHECK(RAND_bytes(reinterpret_cast<unsigned char*>(&key), sizeof key) == 1, "the system has randomness");
+    ENSURE(RAND_bytes(reinterpret_cast<unsigned char*>(&key), sizeof key) == 1, "the system has randomness");
   }
   return key;
 }

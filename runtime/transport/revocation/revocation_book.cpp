@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/base/file.h"
 
 namespace shoal {
@@ -25,7 +25,7 @@ void RevocationBook::revoke(const std::string& name, std::vector<std::string> to
 
 void RevocationBook::readmit(const std::string& name, const std::string& serial, WallTime now) {
   const auto found = std::ranges::find(list_.names, name, &RevokedName::name);
-  CHECK(found != list_.names.end(), "only a revoked name is readmitted");
+  ENSURE(found != list_.names.end(), "only a revoked name is readmitted");
   found->readmitted.push_back(serial);
   begin_version(now);
 }

@@ -8,7 +8,7 @@ namespace shoal::protocol::journal {
 namespace {
 
 constexpr const char* kTwoCommits = "S-2: a step of a branch is committed twice";
-constexpr const char* kNotHeld = "S-4: a commit counts a sum that a living member does not hold";
+constexpr const char* kSumNotHeld = "S-4: a commit counts a sum that a living member does not hold";
 constexpr const char* kUnsaved = "P-28a: a step is lost because the last of a stage left";
 constexpr const char* kOtherState = "P-1: a branch goes on from another state than that after its newest commit";
 
@@ -208,7 +208,7 @@ void JournalMoves::commit() {
       for (int p = 0; p < kProcesses; ++p) {
         const Replica& replica = now_.replicas[p];
         const bool holds = replica.has_sum != 0 && replica.epoch == epochs[stage_of(p)];
-        if (lives(p) && !holds) break_property(kNotHeld);
+        if (lives(p) && !holds) break_property(kSumNotHeld);
       }
       for (int k = 0; k < now_.log_size; ++k) {
         const Entry& other = now_.log[k];

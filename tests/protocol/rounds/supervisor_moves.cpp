@@ -8,7 +8,7 @@ namespace {
 constexpr const char* kTwice = "S-2: a stage's round is committed twice";
 constexpr const char* kOutsideTheView = "S-4: a round counts the share of a replica outside the view";
 constexpr const char* kPlace = "P-32: a round is not between the commit after which it is due and the next one";
-constexpr const char* kNotHeld = "P-24: a round counts a living member that does not hold its mean";
+constexpr const char* kNotHeldByAMember = "P-24: a round counts a living member that does not hold its mean";
 
 }  // namespace
 
@@ -90,7 +90,7 @@ void RoundsMoves::judge_round(const Message& vote) {
     const Replica& replica = now_.replicas[first_of(stage) + i];
     const Part& part = replica.rounds[vote.round];
     const bool holds = part.phase == kSummed && part.epoch == vote.epoch && part.members == vote.members;
-    if (is_in(vote.members, i) && replica.is_alive != 0 && !holds) break_property(kNotHeld);
+    if (is_in(vote.members, i) && replica.is_alive != 0 && !holds) break_property(kNotHeldByAMember);
   }
 }
 

@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {

@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/single_trainer.h"
 #include "runtime/journal/commit.h"
@@ -74,7 +74,7 @@ class LocalPipeline {
   LocalPipeline(Config config, int stages) : config_(std::move(config)) {
     for (int stage = 0; stage < stages; ++stage) {
       auto executor = make_stage_executor({config_, StageId{static_cast<std::uint32_t>(stage)}, stages, "cpu"});
-      CHECK(executor.ok(), executor.ok() ? "" : executor.failure().message);
+      ENSURE(executor.ok(), executor.ok() ? "" : executor.failure().message);
       stages_.push_back(std::move(*executor));
     }
   }
@@ -117,7 +117,7 @@ class LocalPipeline {
     for (const auto& stage : stages_) {
       const TensorBlob image = stage->state_image();
       const auto stored = parse_safetensors({image.bytes->data(), image.bytes->size()}, "an image");
-      CHECK(stored.ok(), "an image that can be read");
+      ENSURE(stored.ok(), "an image that can be read");
       for (const StoredTensor& tensor : *stored) {
         std::vector<float>& values = state[tensor.name];
         values.resize(tensor.bytes.size() / sizeof(float));

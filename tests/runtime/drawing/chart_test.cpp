@@ -6,7 +6,7 @@
 
 #include <limits>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {

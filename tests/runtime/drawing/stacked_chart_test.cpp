@@ -7,7 +7,7 @@
 #include <limits>
 #include <set>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {

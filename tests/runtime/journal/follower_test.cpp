@@ -194,7 +194,7 @@ TEST(JournalFollower, TheViewThatItGivesIsTheOneThatItsEntriesFollow) {
     const JournalNews news = follower.accept(past_and_rest(journal_of(kCut + more), kCut), kNow);
     ASSERT_TRUE(news.past);
     View reader = *news.past;
-    for (const JournalEntry& entry : news.entries) reader.apply(entry);  // CHECKs that there is no gap
+    for (const JournalEntry& entry : news.entries) reader.apply(entry);  // Ensures that there is no gap
     EXPECT_EQ(reader.position(), follower.position());
     EXPECT_EQ(reader.committed_steps(), kCut + more);
     EXPECT_EQ(view_of_a_latecomer(follower).committed_steps(), kCut + more);

@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {

@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 
 #include "messages/codec.h"
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "tests/runtime/journal/journal_folder.h"
 
 namespace shoal {

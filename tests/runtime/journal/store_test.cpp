@@ -16,7 +16,7 @@
 #include <string>
 
 #include "messages/codec.h"
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "tests/runtime/journal/journal_folder.h"
 
 namespace shoal {

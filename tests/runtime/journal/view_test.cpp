@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {

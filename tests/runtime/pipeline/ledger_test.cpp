@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/pipeline/compute_queue.h"
 #include "runtime/pipeline/replica_time.h"
 #include "runtime/pipeline/schedule.h"

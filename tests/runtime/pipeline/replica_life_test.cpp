@@ -1,7 +1,7 @@
 // One replica, rule by rule: applies, joining, ending, evaluations, reports and the state it starts with.
 #include <gtest/gtest.h>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "tests/support/member_bench.h"
 
 namespace shoal {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/sync/reduction.h"
 
 namespace shoal {
@@ -37,7 +37,7 @@ class ReductionSwarm {
       setup.window = plan.window;
       setup.error_feedback = plan.error_feedback;
       auto made = make_reduction(plan.backend, std::move(setup), std::move(contributions[at]));
-      CHECK(made.ok(), made.failure().message);
+      ENSURE(made.ok(), made.failure().message);
       index_of_[members[at]] = at;
       reductions_.push_back(std::move(*made));
     }

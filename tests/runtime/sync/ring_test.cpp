@@ -7,7 +7,7 @@
 #include <deque>
 #include <random>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "tests/support/fake_executor.h"
 
 namespace shoal {
@@ -48,7 +48,7 @@ struct Swarm {
   void post(std::size_t from, std::vector<AddressedPart> parts) {
     const std::size_t to = (from + 1) % rings.size();
     for (AddressedPart& addressed : parts) {
-      CHECK(addressed.receiver == rings[from].successor(), "everything goes to the successor");
+      ENSURE(addressed.receiver == rings[from].successor(), "everything goes to the successor");
       wire.emplace_back(to, std::move(addressed.part));
     }
   }

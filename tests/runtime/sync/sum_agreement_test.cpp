@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <random>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/sync/patience.h"
 
 namespace shoal {

@@ -16,7 +16,7 @@ TEST(ErrorWords, AreNoNamesOfTheLibrary) {
   EXPECT_EQ(words_of(caf::make_error(caf::sec::runtime_error, "the sum is refused")), "the sum is refused");
   EXPECT_EQ(words_of(caf::make_error(caf::sec::cannot_connect_to_node, "host")), "cannot connect: host");
   EXPECT_EQ(words_of(caf::error()), "done");
-  EXPECT_THAT(words_of(caf::sec::invalid_stream_state), testing::HasSubstr("invalid_stream_state"))
+  EXPECT_THAT(words_of(caf::sec::invalid_stream_state), ::testing::HasSubstr("invalid_stream_state"))
       << "better than none";
   EXPECT_EQ(words_of_lost_link(caf::exit_reason::user_shutdown), "closed");
   EXPECT_EQ(words_of_lost_link(caf::sec::socket_disconnected), "closed by the other side");

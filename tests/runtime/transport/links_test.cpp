@@ -334,7 +334,7 @@ TEST(Links, WhereNothingComesThroughToTheSpawnerNobodyElseIsComplainedAbout) {
   }
   ASSERT_GE(complaints.size(), 4U);
   for (const auto& complaint : complaints) EXPECT_EQ(complaint.process, kSpawnerProcess);
-  EXPECT_THAT(complaints.front().remedy, testing::HasSubstr("comes through any more"));
+  EXPECT_THAT(complaints.front().remedy, ::testing::HasSubstr("comes through any more"));
 }
 
 TEST(Links, WhoIsNotReachedIsNamedWithWhatToOpen) {

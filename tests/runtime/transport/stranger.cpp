@@ -20,9 +20,9 @@ Owned<SSL_CTX> stranger_context(const StrangerTls& tls) {
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
   if (tls.version_max != 0) SSL_CTX_set_max_proto_version(context.get(), tls.version_max);
   if (tls.files != nullptr) {
-    CHECK(SSL_CTX_use_certificate_file(context.get(), tls.files->certificate.c_str(), SSL_FILETYPE_PEM) == 1,
-          "readable");
-    CHECK(SSL_CTX_use_PrivateKey_file(context.get(), tls.files->key.c_str(), SSL_FILETYPE_PEM) == 1, "readable");
+    ENSURE(SSL_CTX_use_certificate_file(context.get(), tls.files->certificate.c_str(), SSL_FILETYPE_PEM) == 1,
+           "readable");
+    ENSURE(SSL_CTX_use_PrivateKey_file(context.get(), tls.files->key.c_str(), SSL_FILETYPE_PEM) == 1, "readable");
   }
   return context;
 }
@@ -79,13 +79,13 @@ Socket connect_raw(std::uint16_t port) { return std::move(dial({"127.0.0.1", por
 Outcome say_in_plaintext(std::uint16_t port, std::string_view text, std::chrono::milliseconds patience) {
   const Socket socket = connect_raw(port);
   const ssize_t sent = ::send(socket.descriptor(), text.data(), text.size(), MSG_NOSIGNAL);
-  CHECK(sent >= 0, "a fresh connection takes a text");
+  ENSURE(sent >= 0, "a fresh connection takes a text");
   return is_closed_within(socket, patience) ? Outcome::kClosed : Outcome::kWaits;
 }
 
 void say_and_reset(std::uint16_t port, std::string_view text) {
   const Socket socket = connect_raw(port);
-  CHECK(::send(socket.descriptor(), text.data(), text.size(), MSG_NOSIGNAL) >= 0, "a fresh connection takes a text");
+  ENSURE(::send(socket.descriptor(), text.data(), text.size(), MSG_NOSIGNAL) >= 0, "a fresh connection takes a text");
   const linger at_once{1, 0};
   ::setsockopt(socket.descriptor(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
@@ -132,14 +132,14 @@ TlsFiles self_signed(const std::string& folder, const PeerIdentity& identity) {
   const std::string uri = "URI:" + identity_uri(identity);
   const Owned<X509_EXTENSION> name(X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, uri.c_str()));
   X509_add_ext(certificate.get(), name.get(), -1);
-  CHECK(X509_sign(certificate.get(), key.get(), EVP_sha256()) > 0, "a certificate can sign itself");
+  ENSURE(X509_sign(certificate.get(), key.get(), EVP_sha256()) > 0, "a certificate can sign itself");
   const BioPtr out(BIO_new(BIO_s_mem()));
   PEM_write_bio_X509(out.get(), certificate.get());
   char* data = nullptr;
   const long size = BIO_get_mem_data(out.get(), &data);
   const std::string pem(data, static_cast<std::size_t>(size));
   const TlsFiles files = credential_files(folder, identity.name);
-  CHECK(write_credentials(files, {pem, pem, made->key}).ok(), "test certificates can be written");
+  ENSURE(write_credentials(files, {pem, pem, made->key}).ok(), "test certificates can be written");
   return files;
 }
 

@@ -1,4 +1,4 @@
-// Failures to prepare are bugs of the test: CHECK, not EXPECT.
+// Failures to prepare are bugs of the test: ENSURE, not EXPECT.
 #include "tests/runtime/transport/test_run.h"
 
 #include <cstdlib>
@@ -9,7 +9,7 @@ namespace shoal::testing {
 
 TemporaryFolder::TemporaryFolder() {
   std::string pattern = (std::filesystem::temp_directory_path() / "shoal-test-XXXXXX").string();
-  CHECK(::mkdtemp(pattern.data()) != nullptr, "a temporary folder can be made");
+  ENSURE(::mkdtemp(pattern.data()) != nullptr, "a temporary folder can be made");
   path_ = pattern;
 }
 
@@ -28,7 +28,7 @@ TlsFiles TestRun::files(PeerRole role, const std::string& name) const {
 TlsFiles TestRun::files(PeerRole role, const std::string& name, const Validity& validity) const {
   const TlsFiles files = credential_files(path(name + "-" + std::string(role_text(role))), name);
   const Status written = write_credentials(files, authority_.issue({run(), role, name}, validity).value());
-  CHECK(written.ok(), "test certificates can be written");
+  ENSURE(written.ok(), "test certificates can be written");
   return files;
 }
 

@@ -6,9 +6,9 @@
 #include <sstream>
 
 #include "runtime/base/bound.h"
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/counter_random.h"
+#include "runtime/base/ensure.h"
 #include "tests/support/bounds/bounds_list.h"
 
 namespace shoal {
@@ -35,7 +35,7 @@ Knobs::~Knobs() {
 void Knobs::set(std::string_view name, std::uint64_t value) {
   const auto bounds = Bound::all();
   const auto found = std::ranges::find(bounds, name, &Bound::name);
-  CHECK(found != bounds.end(), compose("no bound of this program is called ", name));
+  ENSURE(found != bounds.end(), compose("no bound of this program is called ", name));
   const_cast<Bound*>(*found)->value_ = value;
   set_.insert_or_assign(std::string(name), value);
 }
@@ -45,7 +45,7 @@ void Knobs::set_all(const std::string& text) {
   std::istringstream words(text);
   for (std::string word; words >> word;) {
     const auto at = word.find('=');
-    CHECK(at != std::string::npos, "a knob is name=value");
+    ENSURE(at != std::string::npos, "a knob is name=value");
     set(word.substr(0, at), std::stoull(word.substr(at + 1)));
   }
 }

@@ -19,7 +19,7 @@ class Knobs {
   Knobs(const Knobs&) = delete;
   Knobs& operator=(const Knobs&) = delete;
 
-  // A bound of this program (CHECK).
+  // A bound of this program (ENSURE).
   void set(std::string_view name, std::uint64_t value);
   // Draws from the seed; to see which of them a run needs to fail, takes those of SIMULATION_KNOBS="name=value ...".
   void draw(std::uint64_t seed);

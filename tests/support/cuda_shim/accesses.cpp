@@ -4,13 +4,13 @@
 namespace shoal::shim {
 namespace {
 
-constexpr std::uint32_t kWarp = 32;
+constexpr std::uint32_t kLanes = 32;
 constexpr std::uintptr_t kWordBytes = 8;
 
 bool is_unordered(const Moment& before, const Moment& now) {
   if (before.block != now.block) return true;
   if (before.thread == now.thread || before.block_barriers != now.block_barriers) return false;
-  const bool is_same_warp = before.thread / kWarp == now.thread / kWarp;
+  const bool is_same_warp = before.thread / kLanes == now.thread / kLanes;
   return !(is_same_warp && before.warp_barriers != now.warp_barriers);
 }
 

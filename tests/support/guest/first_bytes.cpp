@@ -4,7 +4,7 @@
 #include <openssl/bio.h>
 #include <openssl/ssl.h>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/transport/tls_context.h"
 
 namespace shoal::guest {
@@ -19,7 +19,7 @@ std::string hello_for(PortProtocol protocol) {
   (void)SSL_do_handshake(session);
   char* data = nullptr;
   const long size = BIO_get_mem_data(SSL_get_wbio(session), &data);
-  CHECK(size > 0, "a client speaks first");
+  ENSURE(size > 0, "a client speaks first");
   std::string bytes(data, static_cast<std::size_t>(size));
   SSL_free(session);
   return bytes;

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/transport/openssl_handles.h"
 #include "runtime/transport/tls_context.h"
 
@@ -32,8 +32,8 @@ Context context_with(const TlsFiles& files) {
   if (context) return context;
   context = Context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
-  CHECK(SSL_CTX_use_certificate_file(context.get(), files.certificate.c_str(), SSL_FILETYPE_PEM) == 1, "readable");
-  CHECK(SSL_CTX_use_PrivateKey_file(context.get(), files.key.c_str(), SSL_FILETYPE_PEM) == 1, "readable");
+  ENSURE(SSL_CTX_use_certificate_file(context.get(), files.certificate.c_str(), SSL_FILETYPE_PEM) == 1, "readable");
+  ENSURE(SSL_CTX_use_PrivateKey_file(context.get(), files.key.c_str(), SSL_FILETYPE_PEM) == 1, "readable");
   return context;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kAsynchronous = 0x1000000000000000;
 constexpr std::string_view kLetterTypes = "@<>+shoal::WireFrame";
-constexpr std::size_t kHeadBytes = 32;
+constexpr std::size_t kFrameHeadBytes = 32;
 
 std::uint64_t atom_of(std::string_view text) {
   constexpr std::string_view kAlphabet = " 0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";

@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 
@@ -17,12 +17,12 @@ constexpr std::uint64_t kSilentOneIn = 60;  // nobody hears of it
 
 [[nodiscard]] TensorBlob add_up(const std::map<std::uint32_t, CollectiveSum>& sums) {
   const TensorBlob& first = sums.begin()->second.contribution;
-  CHECK(first.dtype == DType::kInt64, "the simulation sums integers");
+  ENSURE(first.dtype == DType::kInt64, "the simulation sums integers");
   auto bytes = std::make_shared<AlignedBuffer>(first.byte_count());
   auto* const total = reinterpret_cast<std::uint64_t*>(bytes->data());
   std::memset(total, 0, first.byte_count());
   for (const auto& [rank, sum] : sums) {
-    CHECK(sum.contribution.byte_count() == first.byte_count(), "members contribute the same number of values");
+    ENSURE(sum.contribution.byte_count() == first.byte_count(), "members contribute the same number of values");
     for (std::int64_t at = 0; at < first.element_count(); ++at) total[at] += sum.contribution.as<std::uint64_t>()[at];
   }
   return {first.dtype, first.shape, std::move(bytes)};
@@ -38,9 +38,9 @@ class SimulatedCommunicator {
 
   [[nodiscard]] bool is_broken() const { return is_broken_; }
   void begin(const CollectiveSum& sum, Told told) {
-    CHECK(sum.size == size_ && sum.rank < size_, "a communicator is used by its own members");
-    CHECK(sums_.empty() || sums_.begin()->second.order == sum.order, "its members are at one sum");
-    CHECK(!sums_.contains(sum.rank), "a rank is one member's");
+    ENSURE(sum.size == size_ && sum.rank < size_, "a communicator is used by its own members");
+    ENSURE(sums_.empty() || sums_.begin()->second.order == sum.order, "its members are at one sum");
+    ENSURE(!sums_.contains(sum.rank), "a rank is one member's");
     sums_[sum.rank] = sum;
     told_[sum.rank] = std::move(told);
     if (is_broken_) return fail("a member has left");

@@ -4,7 +4,7 @@
 //   a member leaves, by a drop or by its death ──▶ the communicator is broken: sums under way on it fail, or are never
 //   heard of again; some members may have had theirs before
 //
-// CHECKs what would hang or mix up a real library: members of one communicator disagree on the sum that it makes.
+// Ensures what would hang or mix up a real library: members of one communicator disagree on the sum that it makes.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "messages/codec.h"
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/transport/assembly.h"
 #include "tests/support/simulation/passage.h"
 
@@ -159,9 +159,9 @@ std::vector<WireFrame> SimulationNetwork::carry(const SimulatedHop& hop, WireFra
     return frames;
   }
   auto whole = Assembler{}.accept(frame.bytes, clockwork_->now());
-  CHECK(whole.ok() && whole->has_value(), "letters of the simulation fit one frame");
+  ENSURE(whole.ok() && whole->has_value(), "letters of the simulation fit one frame");
   auto letter = decode((*whole)->letter, (*whole)->buffers);
-  CHECK(letter.value.has_value(), letter.malformed);
+  ENSURE(letter.value.has_value(), letter.malformed);
   for (const Letter& arrives : fault_(hop, *letter.value)) frames.push_back(frame_of(arrives));
   return frames;
 }
@@ -174,7 +174,7 @@ std::vector<EncodedLetter> SimulationNetwork::carry(const SimulatedHop& hop, con
   }
   if (!fault_) return {letter};
   const auto decoded = decode(letter.bytes, letter.buffers);
-  CHECK(decoded.value.has_value(), decoded.malformed);
+  ENSURE(decoded.value.has_value(), decoded.malformed);
   std::vector<EncodedLetter> letters;
   for (const Letter& arrives : fault_(hop, *decoded.value)) letters.push_back(encode(arrives));
   return letters;
@@ -183,7 +183,7 @@ std::vector<EncodedLetter> SimulationNetwork::carry(const SimulatedHop& hop, con
 WireFrame SimulationNetwork::frame_of(const Letter& letter) {
   std::vector<WireFrame> frames;
   cut(encode(letter), ++transfers_, [&](std::vector<char> bytes) { frames.push_back(WireFrame{std::move(bytes)}); });
-  CHECK(frames.size() == 1, "letters of the simulation fit one frame");
+  ENSURE(frames.size() == 1, "letters of the simulation fit one frame");
   return std::move(frames.front());
 }
 

@@ -16,9 +16,9 @@
 #include "actors/supervisor.h"
 #include "actors/sync_group.h"
 #include "messages/codec.h"
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/config_file.h"
+#include "runtime/base/ensure.h"
 #include "runtime/base/log.h"
 #include "runtime/pipeline/schedule.h"
 #include "runtime/trace/metrics/metrics_core.h"
@@ -46,7 +46,7 @@ void quieten_log() {
     const bool is_wanted = file != nullptr && *file != '\0';
     return open_log({is_wanted ? file : "/dev/null", is_wanted ? LogLevel::kDebug : LogLevel::kError, false}).ok();
   }();
-  CHECK(is_open, "the log of the simulation can be opened");
+  ENSURE(is_open, "the log of the simulation can be opened");
 }
 
 Config fake_config(const SwarmShape& shape) {
@@ -165,7 +165,7 @@ void SimulatedSwarm::start_all() {
 }
 
 void SimulatedSwarm::resume(std::uint64_t steps) {
-  CHECK(record_->end, "only what has ended is resumed");
+  ENSURE(record_->end, "only what has ended is resumed");
   while (!processes_.empty()) end_process(processes_.begin()->first);
   endings_.clear();
   start_due_.clear();
@@ -201,7 +201,7 @@ RouterActor SimulatedSwarm::start_router(Process& process, ProcessRole role, con
 
 void SimulatedSwarm::start_spawner() {
   const auto term = journal_->begin_term();
-  CHECK(term.ok(), "a journal in memory gives terms");
+  ENSURE(term.ok(), "a journal in memory gives terms");
   term_ = term.value();
   *crash_ = CrashPlan{};
   Process& spawner = processes_[kSpawner] = Process{};
@@ -441,7 +441,7 @@ std::vector<std::string> SimulatedSwarm::processes() const {
 }
 
 void SimulatedSwarm::kill(const std::string& process) {
-  CHECK(processes_.contains(process), "a process that lives");
+  ENSURE(processes_.contains(process), "a process that lives");
   end_process(process);
   std::filesystem::remove(note_path(process));  // as a keeper does: it was no crash
   start_due_[process] = clockwork_.now() + kKeeperPause;

@@ -125,9 +125,9 @@ class SimulatedSwarm {
   // A number that two runs share only if they had the same letters, entries and events at the same virtual times.
   [[nodiscard]] std::uint64_t fingerprint() const;
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
-  // CHECKs that it has late devices.
+  // Ensures that it has late devices.
   [[nodiscard]] const LateCounts& late_counts() const { return late_.value().counts(); }
-  // CHECKs that it has collectives.
+  // Ensures that it has collectives.
   [[nodiscard]] const CollectiveCounts& collective_counts() const { return collectives_.value().counts(); }
   // Bounds that are other than usual in this run.
   [[nodiscard]] std::string knobs() const { return knobs_.text(); }

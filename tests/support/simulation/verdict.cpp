@@ -352,7 +352,7 @@ std::vector<std::string> line_violations(const SimulatedSwarm& swarm) {
 std::vector<std::string> bug_violations(const std::vector<RunEvent>& events) {
   Violations found;
   for (const RunEvent& event : events) {
-    const bool is_bug = event.reason.find("CHECK(") != std::string::npos;
+    const bool is_bug = event.reason.find("ENSURE(") != std::string::npos;
     if (is_bug) found.push_back(compose("a bug: ", event.event, " ", event.subject, ": ", event.reason));
   }
   return found;

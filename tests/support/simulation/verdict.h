@@ -54,7 +54,7 @@ struct SimulationReference {
 // metrics.jsonl has a line for each commit of the journal, in its order.
 [[nodiscard]] std::vector<std::string> line_violations(const SimulatedSwarm& swarm);
 
-// No actor ended by a CHECK: a bug that its successor makes good is one, too.
+// No actor ended by an ENSURE: a bug that its successor makes good is one, too.
 [[nodiscard]] std::vector<std::string> bug_violations(const std::vector<RunEvent>& events);
 
 // All of that, and that the run ended well (L-1). Empty: it was right. Otherwise it begins with how to see it again.

@@ -43,7 +43,7 @@ at::Tensor FlatKernels::add_within(const Addition& into, std::size_t first,
   std::vector<const float*> addresses;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const bool fits = count_of(gradients[i]) == spans_.at(first + i).count;
-    CHECK(fits && gradients[i].scalar_type() == at::kFloat, "a float32 gradient for each element");
+    ENSURE(fits && gradients[i].scalar_type() == at::kFloat, "a float32 gradient for each element");
     dense.push_back(gradients[i].contiguous());
     addresses.push_back(read_from<float>(dense.back()));
   }
@@ -80,7 +80,7 @@ at::Tensor FlatKernels::block_values(const at::Tensor& flat) const {
 }
 
 void FlatKernels::apply_adamw(std::span<const AdamwCoefficients> coefficients, const AdamwTensors& tensors) const {
-  CHECK(coefficients.size() == spans_.size(), "coefficients of each tensor");
+  ENSURE(coefficients.size() == spans_.size(), "coefficients of each tensor");
   const at::Tensor table = sent(coefficients);
   const gpu::AdamwArrays arrays{written_to<float>(tensors.weights), written_to<float>(tensors.average),
                                 written_to<float>(tensors.average_sq), read_from<float>(tensors.gradient),

@@ -92,7 +92,7 @@ at::Tensor FusedKernels::bias_gelu(const at::Tensor& x, const at::Tensor& bias) 
 FusedMath::BiasedGradient FusedKernels::bias_gelu_backward(const at::Tensor& x, const at::Tensor& bias,
                                                            const at::Tensor& dy) const {
   const auto parts = static_cast<std::int64_t>(gpu::gelu_parts(gelu_shape(x)));
-  CHECK(dy.scalar_type() == x.scalar_type(), "a gradient of the values' type");
+  ENSURE(dy.scalar_type() == x.scalar_type(), "a gradient of the values' type");
   GeluGradient of{x.contiguous(), bias, dy.contiguous(), {}, at::empty_like(bias), floats(parts, bias)};
   of.dx = at::empty_like(of.dy);
   const bool is_float = x.scalar_type() == at::kFloat;
@@ -126,7 +126,7 @@ at::Tensor FusedKernels::swiglu(const at::Tensor& gate, const at::Tensor& up) co
 
 FusedMath::GatedGradient FusedKernels::swiglu_backward(const at::Tensor& gate, const at::Tensor& up,
                                                        const at::Tensor& dy) const {
-  CHECK(dy.scalar_type() == gate.scalar_type(), "a gradient of the values' type");
+  ENSURE(dy.scalar_type() == gate.scalar_type(), "a gradient of the values' type");
   SwigluGradient of{gate.contiguous(), up.contiguous(), dy.contiguous(), {}, {}};
   of.dgate = at::empty_like(of.gate);
   of.dup = at::empty_like(of.up);
@@ -212,7 +212,7 @@ FusedMath::NormGradient FusedKernels::residual_norm_backward(const NormWeights& 
 // Rows, pieces, starts and positions travel in one copy.
 at::Tensor FusedKernels::embedding_gradient(const at::Tensor& dy_BTC, const at::Tensor& tokens_BT,
                                             std::int64_t rows) const {
-  CHECK(tokens_BT.is_cpu() && tokens_BT.scalar_type() == at::kInt, "tokens are int32, on the host");
+  ENSURE(tokens_BT.is_cpu() && tokens_BT.scalar_type() == at::kInt, "tokens are int32, on the host");
   const at::Tensor tokens = tokens_BT.contiguous();
   const gpu::EmbeddingPlan plan = gpu::embedding_plan({tokens.const_data_ptr<std::int32_t>(), count_of(tokens)});
   const std::size_t words = plan.rows.size() + plan.pieces.size() + plan.starts.size() + plan.positions.size();

@@ -59,7 +59,7 @@ class KernelMath final : public DeviceMath {
       rows.narrow(2, 0, V).copy_(logits_BTV);
     }
     const at::Tensor targets = targets_BT.contiguous();
-    CHECK(targets.scalar_type() == at::kInt && targets.numel() == B * T, "an int32 target for each position");
+    ENSURE(targets.scalar_type() == at::kInt && targets.numel() == B * T, "an int32 target for each position");
     const at::Tensor losses = scratch(B * T, at::kFloat, logits_BTV);
     const at::Tensor sum = at::zeros({}, logits_BTV.options().dtype(at::kDouble));
     const gpu::LossShape shape{count_of(losses), static_cast<std::size_t>(V), static_cast<std::size_t>(stride)};

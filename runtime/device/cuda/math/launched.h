@@ -4,9 +4,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "runtime/base/ensure.h"
 #include "runtime/device/cuda/kernels/launch.h"
-
-#include "runtime/base/check_after_torch.h"
 
 namespace shoal {
 
@@ -21,7 +20,7 @@ inline const char* launch_error_words(gpu::LaunchError error) {
 }
 
 inline void check_launched(gpu::LaunchError error, const char* kernel) {
-  CHECK(error != gpu::kRefusedShape, kernel);  // the caller asks which shapes are taken
+  ENSURE(error != gpu::kRefusedShape, kernel);  // the caller asks which shapes are taken
   TORCH_CHECK(error == gpu::kLaunched, "CUDA error: ", launch_error_words(error), " (", error, ", seen at ", kernel,
               ")");
 }

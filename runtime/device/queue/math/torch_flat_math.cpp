@@ -1,6 +1,6 @@
 // Narrows flat arrays to each tensor. Fixed point in double: 24 bits of a float times a power of two, and a half beside
 // them, are exact.
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/device/queue/math/flat_math.h"
 
 #include <algorithm>
@@ -16,8 +16,6 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "runtime/device/digest.h"
-
-#include "runtime/base/check_after_torch.h"
 
 namespace shoal {
 namespace {
@@ -94,7 +92,7 @@ class TorchFlatMath final : public FlatMath {
   }
 
   void apply_adamw(std::span<const AdamwCoefficients> coefficients, const AdamwTensors& tensors) const override {
-    CHECK(coefficients.size() == spans_.size(), "coefficients of each tensor");
+    ENSURE(coefficients.size() == spans_.size(), "coefficients of each tensor");
     for (std::size_t i = 0; i < spans_.size(); ++i) {
       const FlatSpan& span = spans_[i];
       update_one(coefficients[i],

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -128,7 +128,7 @@ void StateGiven::hear(const StateAtRest&, ReplicaTurn& turn) {
 
 void StateGiven::hear(const Imaged& result, ReplicaTurn& turn) {
   const ReplicaStanding& self = turn.replica();
-  CHECK(!self.is_at_boundary, "an image is of a version: no round is due before it");
+  ENSURE(!self.is_at_boundary, "an image is of a version: no round is due before it");
   const Incarnation taker = std::exchange(image_for_, Incarnation{});
   if (result.rest) pieces_.begin({taker, self.state, result.rest}, turn.now());
   send({taker, self.state, result.image, 0, result.bytes_total}, turn);
@@ -137,7 +137,7 @@ void StateGiven::hear(const Imaged& result, ReplicaTurn& turn) {
 
 void StateGiven::hear(const PieceRead& result, ReplicaTurn& turn) {
   const auto* image = pieces_.find(reading_.taker, reading_.version);
-  CHECK(image != nullptr, "an image stays while a piece of it is read");
+  ENSURE(image != nullptr, "an image stays while a piece of it is read");
   send({reading_.taker, image->state, result.bytes, reading_.offset, image->source->byte_count()}, turn);
 }
 

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
@@ -239,7 +239,7 @@ void StateTaken::pursue(ReplicaTurn& turn) {
 
 void StateTaken::hear(const Followed& result, ReplicaTurn& turn) {
   const auto step = copy_->next();
-  CHECK(step, "a step is followed once");
+  ENSURE(step, "a step is followed once");
   if (!step->is_skipped && result.sum_digest != step->digest) {
     return turn.end(compose("the donor's sum of step ", step->step, " is not the one that was committed (S-3)"));
   }

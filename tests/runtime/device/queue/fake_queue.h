@@ -15,8 +15,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
-#include "runtime/base/check_after_torch.h"
-
 namespace shoal {
 
 struct FakeCapture {

@@ -8,7 +8,7 @@
 #include <map>
 #include <random>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {

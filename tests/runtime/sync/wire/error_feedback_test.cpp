@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/base/check.h"
+#include "runtime/base/ensure.h"
 #include "runtime/sync/wire/payload.h"
 #include "tests/runtime/sync/random_floats.h"
 

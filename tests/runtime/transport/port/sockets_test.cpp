@@ -7,9 +7,9 @@
 namespace shoal {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string why_not(const HostPort& address) {
   const auto listener = listen_on(address);

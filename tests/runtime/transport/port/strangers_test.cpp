@@ -57,7 +57,7 @@ struct Occupied {
     Socket socket = testing::connect_raw(port.port());
     const std::string bytes = bytes_of(sort);
     const ssize_t sent = ::send(socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    CHECK(sent == static_cast<ssize_t>(bytes.size()), "a fresh connection takes a hello");
+    ENSURE(sent == static_cast<ssize_t>(bytes.size()), "a fresh connection takes a hello");
     return socket;
   }
   [[nodiscard]] std::vector<Socket> come(FirstBytes sort, std::size_t count) const {
