@@ -294,7 +294,7 @@ class TlsMiddleman : public caf::io::middleman_actor_impl {
 
  protected:
   caf::expected<caf::io::scribe_ptr> connect(const std::string& host, std::uint16_t port) override {
-    auto socket = dial(HostPort{host, port}, std::chrono::steady_clock::now() + door_->limits().dial_timeout);
+    auto socket = dial(HostPort{host, port}, deadline_in(door_->limits().dial_timeout));
     if (!socket.ok()) {
       log_debug(kWho, socket.failure().message);
       return caf::make_error(caf::sec::cannot_connect_to_node, socket.failure().message);

@@ -14,7 +14,6 @@
 namespace shoal {
 namespace {
 
-
 Failure too_late(std::string_view what) {
   return fail(Error::kUnreachable,
               compose("The peer did not ", what, " in time; it is overloaded, frozen or cut off."));
@@ -45,7 +44,7 @@ TlsSocket TlsSocket::adopt(Socket socket, ssl_st* session) {
 Status TlsSocket::finish_handshake(Deadline deadline) {
   const Status shaken = shake(deadline);
   if (!shaken.ok()) {
-    close_gracefully(std::min(deadline, std::chrono::steady_clock::now() + std::chrono::milliseconds(200)));
+    close_gracefully(std::min(deadline, deadline_in(std::chrono::milliseconds(200))));
   }
   return shaken;
 }

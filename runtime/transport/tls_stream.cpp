@@ -33,7 +33,7 @@ constexpr int kNumberFirst = 64;  // numbers for descriptors of connections, use
 constexpr int kNumbers = 256;
 // One record of TLS, which is sent as a whole or not at all.
 constexpr std::size_t kEarlyBytesMax = 16u << 10;
-constexpr std::string_view kStreams = "transport";
+constexpr std::string_view kTransport = "transport";
 constexpr std::string_view kNoDescriptor = "the system has no descriptor left";
 constexpr std::chrono::milliseconds kLastWords{500};  // time in which a peer that is thrown out is told why
 
@@ -63,7 +63,7 @@ void TlsDoor::pause_accepting(int reason, std::function<void()> go_on) {
     paused_.push_back(std::move(go_on));
   }
   if (!is_told) return;
-  log_warn(kStreams, "no descriptor is left for who comes (", std::strerror(reason),
+  log_warn(kTransport, "no descriptor is left for who comes (", std::strerror(reason),
            "): they wait, and are let in when there is one. Raise this process's limit of open files (ulimit -n).");
 }
 
@@ -215,8 +215,8 @@ void TlsDoor::count_and_log(std::uint64_t& counter, const char* what, const std:
     ++counter;
     line = refusals_.refused(now());
   }
-  if (line.left_out > 0) log_warn(kStreams, line.left_out, " more refusals were not logged");
-  if (line.write) log_warn(kStreams, what, whom, ": ", reason);
+  if (line.left_out > 0) log_warn(kTransport, line.left_out, " more refusals were not logged");
+  if (line.write) log_warn(kTransport, what, whom, ": ", reason);
 }
 
 void TlsDoor::count_dropped_frame() {

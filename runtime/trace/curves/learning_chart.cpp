@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <iomanip>
-#include <limits>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -21,7 +20,6 @@ namespace {
 constexpr std::size_t kLossBins = 400;        // parts of a curve over 880 pixels: two or three points in each
 constexpr std::size_t kThroughputBins = 150;  // wide enough for a mean over some steps
 constexpr double kApart = 10;                 // runs so many times as quick as others share a logarithmic axis
-constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 // Writes a huge number as a progress line does: 5.5e28.
 std::string short_number(double value, int digits) {

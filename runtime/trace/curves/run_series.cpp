@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -14,8 +13,6 @@
 
 namespace shoal {
 namespace {
-
-constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
 using KindOfEvent = std::pair<std::string_view, MomentKind>;
 constexpr std::array kKinds = {
@@ -42,7 +39,7 @@ struct RunSeriesReader::Fields {
   nlohmann::json json;
 
   [[nodiscard]] std::uint64_t count(const char* key) const { return count_field(json, key).value_or(0); }
-  [[nodiscard]] double number(const char* key) const { return number_field(json, key).value_or(kNoValue); }
+  [[nodiscard]] double number(const char* key) const { return number_field(json, key).value_or(kNoNumber); }
   [[nodiscard]] std::string text(const char* key) const { return text_field(json, key).value_or(""); }
 };
 

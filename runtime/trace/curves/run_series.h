@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@
 #include "runtime/base/error.h"
 
 namespace shoal {
+
+inline constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();  // a gap in a curve
 
 struct SeriesStep {
   std::uint64_t applied = 0;       // steps, with this one

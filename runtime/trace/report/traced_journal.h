@@ -90,8 +90,9 @@ class TracedJournal {
   std::map<JournalPosition, std::size_t> stage_counts_;  // from a position on, where the first of new members is added
 };
 
-// The entry that one kView or kCommit event records, without its parts.
+// True for kView and kCommit events, each of which records an entry.
 [[nodiscard]] bool is_entry(const TraceEvent& event);
+// The entry that one of these records, without its parts.
 [[nodiscard]] TracedEntry entry_of(const TracedEvent& event);
 
 // The microbatches of a kManifest event.

@@ -16,7 +16,7 @@ std::string whom_to_name(PeerRole wanted) { return wanted == PeerRole::kSpawner 
 }  // namespace
 
 std::optional<Answerer> who_answers(const HostPort& address) {
-  const Deadline deadline = std::chrono::steady_clock::now() + kAnswerWithin;
+  const Deadline deadline = deadline_in(kAnswerWithin);
   auto socket = dial(address, deadline);
   if (!socket) return std::nullopt;
   const auto context = TlsContext::newcomer();

@@ -67,7 +67,7 @@ std::optional<WallTime> time_of_date(const std::string& date) {
 
 // Fills in what the spawner says, as far as it does.
 void ask_spawner(const HostPort& spawner, ClockFacts& facts) {
-  const Deadline deadline = std::chrono::steady_clock::now() + kAskWithin;
+  const Deadline deadline = deadline_in(kAskWithin);
   const auto context = TlsContext::newcomer();
   if (!context.ok()) return;
   auto socket = dial(spawner, deadline);

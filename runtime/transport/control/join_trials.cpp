@@ -37,7 +37,7 @@ std::string remedy_of(const JoinTrial& trial) {
 }
 
 Status attempt(const JoinTrial& trial) {
-  const Deadline deadline = std::chrono::steady_clock::now() + kTrialWithin;
+  const Deadline deadline = deadline_in(kTrialWithin);
   auto socket = dial(trial.address, deadline);
   if (!socket) return socket.failure();
   const auto context = TlsContext::newcomer();

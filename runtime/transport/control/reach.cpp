@@ -116,7 +116,7 @@ std::string ReachDesk::explain() const {
 }
 
 ReachAnswer try_to_reach(const HostPort& address, const std::string& name, const TlsContext& context) {
-  const Deadline deadline = std::chrono::steady_clock::now() + kReachWithin;
+  const Deadline deadline = deadline_in(kReachWithin);
   auto socket = dial(address, deadline);
   if (!socket) return {socket.failure().message, false};
   auto tls = TlsSocket::connect(std::move(*socket), context, deadline, PortProtocol::kLink);

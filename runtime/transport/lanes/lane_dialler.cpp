@@ -73,7 +73,7 @@ Status claim_over(const Socket& socket, const LaneClaim& claim, Deadline deadlin
 Result<Socket> try_local_door(const std::string& door, std::uint64_t key) {
   auto socket = dial_local(door);
   if (!socket) return socket;
-  const Status claimed = claim_over(*socket, {key, 0}, std::chrono::steady_clock::now() + kLocalPatience);
+  const Status claimed = claim_over(*socket, {key, 0}, deadline_in(kLocalPatience));
   if (!claimed) return claimed.failure();
   return socket;
 }
@@ -115,11 +115,11 @@ void LaneDialler::forget(LinkId link) {
 }
 
 Result<std::unique_ptr<LaneSocket>> LaneDialler::try_to_open(const Order& order) {
-  auto socket = dial({order.endpoint.host, order.endpoint.port}, std::chrono::steady_clock::now() + limits_.dial.dial);
+  auto socket = dial({order.endpoint.host, order.endpoint.port}, deadline_in(limits_.dial.dial));
   if (!socket) return socket.failure();
   const Socket twin(::fcntl(socket->descriptor(), F_DUPFD_CLOEXEC, 0));  // outlives the session, whatever becomes of it
   watch(twin.descriptor());
-  const Deadline deadline = std::chrono::steady_clock::now() + limits_.dial.handshake;
+  const Deadline deadline = deadline_in(limits_.dial.handshake);
   auto session = shake_hands(std::move(*socket), *context_, deadline);
   auto lane = session ? greet(std::move(*session), order.key, deadline) : session.failure();
   watch(-1);

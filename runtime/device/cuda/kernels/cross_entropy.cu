@@ -107,7 +107,7 @@ __device__ __forceinline__ double logarithm(float x) {
   return std::fma(2 * z, series, is_halved ? kLog2 : 0.0);
 }
 
-// What a thread has read so far.
+// Keeps the sum of what a thread has read so far.
 struct Running {
   Softmax softmax;
   float largest_held = NAN;  // of logits at this scale; nothing is at first
@@ -124,8 +124,8 @@ struct Running {
   template <class T>
   __device__ __forceinline__ void add(const Words& pack) {
     const Powers<float> powers;
-    const float largest = largest_of<T>(pack);
-    const float smallest = smallest_of<T>(pack);
+    const float largest = chosen_of<Larger, T>(pack);
+    const float smallest = chosen_of<Smaller, T>(pack);
     if (!(largest <= largest_held)) [[unlikely]]
       hold(largest);  // NaN, too
     softmax.smallest = at_most(smallest, softmax.smallest);
@@ -219,7 +219,7 @@ __device__ __forceinline__ Softmax softmax_of_block(Softmax mine) {
   return normalised(all);
 }
 
-// What makes a row's powers of two its probabilities.
+// Makes probabilities of a row's powers of two.
 template <class T>
 struct Probabilities {
   Powers<T> powers;  // times 1 / sum; NaN where the row has a logit that is no number

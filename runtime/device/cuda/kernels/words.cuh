@@ -49,43 +49,45 @@ __device__ __forceinline__ Floats<T> floats_of(const Words& words) {
   return floats;
 }
 
-// The larger (smaller) of two words, or of both halves of them; NaN where one is NaN.
-template <class T>
-__device__ __forceinline__ std::uint32_t larger_of(std::uint32_t a, std::uint32_t b) {
-  if constexpr (sizeof(T) == sizeof(float)) return bits_of(at_least(float_of(a), float_of(b)));
+// Two ways to choose between values; NaN where one is NaN. of_pairs: both halves of two words, as brain floats, at
+// once.
+struct Larger {
+  __device__ __forceinline__ static float of(float a, float b) { return at_least(a, b); }
 #ifdef __CUDA_ARCH__
-  asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(a) : "r"(a), "r"(b));
-  return a;
-#else
-  const float low = at_least(float_of(a << 16U), float_of(b << 16U));
-  return bits_of(at_least(float_of(a & 0xFFFF0000U), float_of(b & 0xFFFF0000U))) | bits_of(low) >> 16U;
+  __device__ __forceinline__ static std::uint32_t of_pairs(std::uint32_t a, std::uint32_t b) {
+    asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(a) : "r"(a), "r"(b));
+    return a;
+  }
 #endif
-}
-template <class T>
-__device__ __forceinline__ std::uint32_t smaller_of(std::uint32_t a, std::uint32_t b) {
-  if constexpr (sizeof(T) == sizeof(float)) return bits_of(at_most(float_of(a), float_of(b)));
+};
+struct Smaller {
+  __device__ __forceinline__ static float of(float a, float b) { return at_most(a, b); }
 #ifdef __CUDA_ARCH__
-  asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(a) : "r"(a), "r"(b));
-  return a;
+  __device__ __forceinline__ static std::uint32_t of_pairs(std::uint32_t a, std::uint32_t b) {
+    asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(a) : "r"(a), "r"(b));
+    return a;
+  }
+#endif
+};
+
+template <class Which, class T>
+__device__ __forceinline__ std::uint32_t chosen(std::uint32_t a, std::uint32_t b) {
+  if constexpr (sizeof(T) == sizeof(float)) return bits_of(Which::of(float_of(a), float_of(b)));
+#ifdef __CUDA_ARCH__
+  return Which::of_pairs(a, b);
 #else
-  const float low = at_most(float_of(a << 16U), float_of(b << 16U));
-  return bits_of(at_most(float_of(a & 0xFFFF0000U), float_of(b & 0xFFFF0000U))) | bits_of(low) >> 16U;
+  const float high = Which::of(float_of(a & 0xFFFF0000U), float_of(b & 0xFFFF0000U));
+  return bits_of(high) | bits_of(Which::of(float_of(a << 16U), float_of(b << 16U))) >> 16U;
 #endif
 }
 
-// The largest (smallest) value of a pack; NaN where one is NaN.
-template <class T>
-__device__ __forceinline__ float largest_of(const Words& pack) {
-  const std::uint32_t word = larger_of<T>(larger_of<T>(pack.at[0], pack.at[1]), larger_of<T>(pack.at[2], pack.at[3]));
-  if constexpr (sizeof(T) == sizeof(float)) return float_of(word);
-  return at_least(float_of(word << 16U), float_of(word & 0xFFFF0000U));
-}
-template <class T>
-__device__ __forceinline__ float smallest_of(const Words& pack) {
+// The largest or the smallest value of a pack.
+template <class Which, class T>
+__device__ __forceinline__ float chosen_of(const Words& pack) {
   const std::uint32_t word =
-      smaller_of<T>(smaller_of<T>(pack.at[0], pack.at[1]), smaller_of<T>(pack.at[2], pack.at[3]));
+      chosen<Which, T>(chosen<Which, T>(pack.at[0], pack.at[1]), chosen<Which, T>(pack.at[2], pack.at[3]));
   if constexpr (sizeof(T) == sizeof(float)) return float_of(word);
-  return at_most(float_of(word << 16U), float_of(word & 0xFFFF0000U));
+  return Which::of(float_of(word << 16U), float_of(word & 0xFFFF0000U));
 }
 
 }  // namespace shoal::gpu
