@@ -1,20 +1,22 @@
 # Our targets, with our warnings as errors; include paths start at the root of the repository:
 #   shoal_library(NAME SOURCES a.cpp ... [APART a.cpp ...] [HEADERS h ...] [DEPENDS t ...])
 #   shoal_program(NAME SOURCES a.cpp ... [APART a.cpp ...] [DEPENDS t ...])
-#   shoal_test(NAME [WITH_ACTORS] [OPTIMISED] SOURCES a_test.cpp ... [HEADERS h ...] [DEPENDS t ...])
+#   shoal_test(NAME [WITH_ACTORS] [OPTIMISED] SOURCES a_test.cpp ... [APART a.cpp ...] [DEPENDS t ...])
 # g++ 12 sees uninitialised strings in moved std::variants where there are none.
 set(SHOAL_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-maybe-uninitialized -Werror)
 
-# Compiles a target's sources eight at a time but for those that are to be APART (or ALL): most of what a compiler reads
-# is headers, and it reads them once for all eight. Names in the anonymous namespaces of such sources have to differ.
-option(SHOAL_TOGETHER "Compile sources eight at a time: a third of the time from nothing" ON)
+# Compiles a target's sources 16 at a time but for those that are to be APART (or ALL): most of what a compiler does
+# is reading headers and making of their templates what sources need, and it does that once for all of them. Names in
+# the anonymous namespaces of such sources have to differ: each test has a namespace of its own, called as its file.
+option(SHOAL_TOGETHER "Compile sources 16 at a time: half of the time from nothing" ON)
 function(shoal_together name apart)
   if(SHOAL_TOGETHER AND NOT apart STREQUAL ALL)
-    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
     if(apart)
       set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     endif()
-    target_compile_options(${name} PRIVATE -Wno-subobject-linkage)  # which takes such sources for headers
+    # A warning of g++ that takes such sources for headers.
+    target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()
 
@@ -62,7 +64,7 @@ set(SHOAL_TEST_HEADERS <gmock/gmock.h> <gtest/gtest.h> <algorithm> <chrono> <fil
 # Tests are compiled fast: without optimisation, except OPTIMISED ones, which compute for long; and with the headers of
 # libraries read once for all of them (tests/support/precompiled), WITH_ACTORS also CAF's.
 function(shoal_test name)
-  cmake_parse_arguments(ARG "WITH_ACTORS;OPTIMISED" "" "SOURCES;HEADERS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "WITH_ACTORS;OPTIMISED" "" "SOURCES;APART;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_options(${name} PRIVATE ${SHOAL_WARNINGS})
@@ -83,9 +85,8 @@ function(shoal_test name)
   if(ARG_WITH_ACTORS)
     set(actors "<caf/all.hpp>")
   endif()
-  if(ARG_HEADERS)
-    shoal_precompile(${name} ${SHOAL_TEST_HEADERS} ${actors} ${ARG_HEADERS})
-  elseif(ARG_OPTIMISED)
+  shoal_together(${name} "${ARG_APART}")
+  if(ARG_OPTIMISED)
     target_precompile_headers(${name} PRIVATE ${SHOAL_TEST_HEADERS} ${actors})
   elseif(ARG_WITH_ACTORS)
     target_precompile_headers(${name} REUSE_FROM tests_precompiled_actors)

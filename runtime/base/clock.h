@@ -8,6 +8,7 @@
 namespace shoal {
 
 using Instant = std::chrono::steady_clock::time_point;
+[[nodiscard]] inline Instant steady_now() { return std::chrono::steady_clock::now(); }
 using Duration = std::chrono::steady_clock::duration;
 
 class Clock {

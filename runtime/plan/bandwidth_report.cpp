@@ -14,19 +14,19 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kMethodWidth = 23;
 constexpr int kModelWidth = 7;
-constexpr int kCellWidth = 9;
+constexpr int kColumnWidth = 9;
 
 std::string header(std::string_view second) {
   std::ostringstream out;
   out << std::left << std::setw(kMethodWidth) << "method" << std::setw(kModelWidth) << second << std::right;
-  for (const double share : kUtilisations) out << std::setw(kCellWidth - 2) << share * 100 << " %";
+  for (const double share : kUtilisations) out << std::setw(kColumnWidth - 2) << share * 100 << " %";
   return std::move(out).str();
 }
 
 std::string line_of(std::string_view first, std::string_view second, const std::vector<std::string>& cells) {
   std::ostringstream out;
   out << std::left << std::setw(kMethodWidth) << first << std::setw(kModelWidth) << second << std::right;
-  for (const std::string& cell : cells) out << std::setw(kCellWidth) << cell;
+  for (const std::string& cell : cells) out << std::setw(kColumnWidth) << cell;
   out << "\n";
   return std::move(out).str();
 }

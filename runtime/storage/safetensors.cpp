@@ -13,7 +13,6 @@ namespace shoal {
 namespace {
 
 constexpr const char* kMetadata = "__metadata__";
-constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kHeaderBytesMax = 100'000'000;  // the format's own limit
 
 std::optional<DType> parse_dtype(const std::string& text) {
@@ -110,16 +109,16 @@ struct Header {
 
 // Parses the header of an image of `byte_count` bytes that begins with `first`; nothing where that lacks a part of it.
 Result<std::optional<Header>> parse_header(std::span<const std::byte> first, std::uint64_t byte_count) {
-  if (byte_count < kLengthBytes) return fail(Error::kInvalidData, "too short for a header");
-  if (first.size() < kLengthBytes) return std::optional<Header>();
+  if (byte_count < kSafetensorsLengthBytes) return fail(Error::kInvalidData, "too short for a header");
+  if (first.size() < kSafetensorsLengthBytes) return std::optional<Header>();
   std::uint64_t text_bytes = 0;
-  std::memcpy(&text_bytes, first.data(), kLengthBytes);
-  if (text_bytes > kHeaderBytesMax || text_bytes > byte_count - kLengthBytes) {
+  std::memcpy(&text_bytes, first.data(), kSafetensorsLengthBytes);
+  if (text_bytes > kHeaderBytesMax || text_bytes > byte_count - kSafetensorsLengthBytes) {
     return fail(Error::kInvalidData, compose("a header of ", text_bytes, " bytes in ", byte_count));
   }
-  Header header{kLengthBytes + text_bytes, {}};
+  Header header{kSafetensorsLengthBytes + text_bytes, {}};
   if (first.size() < header.bytes) return std::optional<Header>();
-  const auto* text = reinterpret_cast<const char*>(first.data() + kLengthBytes);
+  const auto* text = reinterpret_cast<const char*>(first.data() + kSafetensorsLengthBytes);
   const std::uint64_t data_size = byte_count - header.bytes;
   const auto json = nlohmann::json::parse(text, text + text_bytes);
   if (!json.is_object()) return fail(Error::kInvalidData, "the header is no object");
@@ -207,10 +206,11 @@ NewLayout lay_out_safetensors(std::vector<PlacedTensor> tensors, const std::map<
   std::string text = json.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const std::uint64_t text_bytes = text.size();
-  NewLayout made{{kLengthBytes + text_bytes, kLengthBytes + text_bytes + at, std::move(tensors)}, {}};
+  NewLayout made{{kSafetensorsLengthBytes + text_bytes, kSafetensorsLengthBytes + text_bytes + at, std::move(tensors)},
+                 {}};
   made.header.resize(made.layout.header_bytes);
-  std::memcpy(made.header.data(), &text_bytes, kLengthBytes);
-  std::memcpy(made.header.data() + kLengthBytes, text.data(), text.size());
+  std::memcpy(made.header.data(), &text_bytes, kSafetensorsLengthBytes);
+  std::memcpy(made.header.data() + kSafetensorsLengthBytes, text.data(), text.size());
   for (PlacedTensor& tensor : made.layout.tensors) {
     tensor.begin += made.layout.header_bytes;
     tensor.end += made.layout.header_bytes;

@@ -21,6 +21,8 @@
 
 namespace shoal {
 
+inline constexpr std::size_t kSafetensorsLengthBytes = 8;  // of the length before the header's text
+
 struct StoredTensor {
   std::string name;
   DType dtype = DType::kFloat32;

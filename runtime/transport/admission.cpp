@@ -25,7 +25,7 @@ std::optional<int> HalfOpenTable::who_gives_way(const std::string& address) cons
     if (is_full_of_address) return entry.address == address;
     return !entry.address.empty() && count_of(entry.address) == most;
   };
-  std::optional<std::pair<SteadyTime, int>> oldest;
+  std::optional<std::pair<Instant, int>> oldest;
   for (const auto& [descriptor, entry] : entries_) {
     const std::pair one(entry.since, descriptor);
     if (may_be(entry) && (!oldest || one < *oldest)) oldest = one;
@@ -38,7 +38,7 @@ std::size_t HalfOpenTable::count_of(const std::string& address) const {
   return counted == count_of_address_.end() ? 0 : counted->second;
 }
 
-void HalfOpenTable::track_outgoing(int descriptor, SteadyTime now) {
+void HalfOpenTable::track_outgoing(int descriptor, Instant now) {
   settle(descriptor);
   entries_[descriptor] = Entry{std::string(), now};
 }
@@ -62,8 +62,8 @@ std::optional<HalfOpenTable::Entry> HalfOpenTable::take(int descriptor) {
   return entry;
 }
 
-std::vector<int> HalfOpenTable::expired(SteadyTime now) const {
-  std::vector<std::pair<SteadyTime, int>> found;
+std::vector<int> HalfOpenTable::expired(Instant now) const {
+  std::vector<std::pair<Instant, int>> found;
   for (const auto& [descriptor, entry] : entries_) {
     if (now - entry.since >= limits_.handshake_timeout) found.emplace_back(entry.since, descriptor);
   }
@@ -74,7 +74,7 @@ std::vector<int> HalfOpenTable::expired(SteadyTime now) const {
   return descriptors;
 }
 
-std::optional<int> PortAdmission::arrived(int descriptor, const std::string& address, SteadyTime now) {
+std::optional<int> PortAdmission::arrived(int descriptor, const std::string& address, Instant now) {
   settle(descriptor);
   return silent_.enter(descriptor, {address, now});
 }
@@ -90,7 +90,7 @@ void PortAdmission::settle(int descriptor) {
   for (HalfOpenTable* table : {&silent_, &links_, &lanes_}) table->settle(descriptor);
 }
 
-std::vector<int> PortAdmission::expired(SteadyTime now) const {
+std::vector<int> PortAdmission::expired(Instant now) const {
   std::vector<int> found;
   for (const HalfOpenTable* table : {&silent_, &links_, &lanes_}) {
     const auto of_table = table->expired(now);
@@ -99,7 +99,7 @@ std::vector<int> PortAdmission::expired(SteadyTime now) const {
   return found;
 }
 
-RefusalLog::Line RefusalLog::refused(SteadyTime now) {
+RefusalLog::Line RefusalLog::refused(Instant now) {
   ++total_;
   Line line;
   if (total_ == 1 || now - window_start_ >= kWindow) {
@@ -112,7 +112,7 @@ RefusalLog::Line RefusalLog::refused(SteadyTime now) {
   return line;
 }
 
-bool LackLog::met(SteadyTime now) {
+bool LackLog::met(Instant now) {
   const bool is_new = !last_ || now - *last_ >= kQuiet;
   last_ = now;
   return is_new;

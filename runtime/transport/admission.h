@@ -14,11 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/clock.h"
 #include "runtime/transport/port_protocol.h"
 
 namespace shoal {
-
-using SteadyTime = std::chrono::steady_clock::time_point;
 
 struct AdmissionLimits {
   std::size_t half_open_count_max = 64;
@@ -33,7 +32,7 @@ class HalfOpenTable {
 
   struct Entry {
     std::string address;  // empty: outgoing
-    SteadyTime since;
+    Instant since;
   };
 
   // Records an incoming connection. Returns the one that has given way to it, for the caller to close: where its own
@@ -41,13 +40,13 @@ class HalfOpenTable {
   // So a stranger with few addresses takes places from itself alone.
   [[nodiscard]] std::optional<int> enter(int descriptor, const Entry& incoming);
   // A connection of our own making: has a deadline, is not counted against strangers.
-  void track_outgoing(int descriptor, SteadyTime now);
+  void track_outgoing(int descriptor, Instant now);
   // Handshake finished or connection closed. Unknown descriptors are ignored.
   void settle(int descriptor);
   // Settles a descriptor, and tells what was known of it.
   [[nodiscard]] std::optional<Entry> take(int descriptor);
   // Descriptors whose handshake has outlived its deadline, oldest first. They stay until settled.
-  [[nodiscard]] std::vector<int> expired(SteadyTime now) const;
+  [[nodiscard]] std::vector<int> expired(Instant now) const;
   [[nodiscard]] std::size_t incoming_count() const { return incoming_count_; }
 
  private:
@@ -68,14 +67,14 @@ class PortAdmission {
   explicit PortAdmission(AdmissionLimits limits) : silent_(limits), links_(limits), lanes_(limits) {}
 
   // A connection was accepted. Returns who has given way to it, as HalfOpenTable does.
-  [[nodiscard]] std::optional<int> arrived(int descriptor, const std::string& address, SteadyTime now);
+  [[nodiscard]] std::optional<int> arrived(int descriptor, const std::string& address, Instant now);
   // The first message of a connection has come, and asks for a link or a lane; its deadline stays that of its arrival.
   // Returns who has given way to it. A connection that has itself given way is not recorded again.
   [[nodiscard]] std::optional<int> said_hello(int descriptor, PortProtocol protocol);
   // Works as in HalfOpenTable; a connection of our own making is a link.
-  void track_outgoing(int descriptor, SteadyTime now) { links_.track_outgoing(descriptor, now); }
+  void track_outgoing(int descriptor, Instant now) { links_.track_outgoing(descriptor, now); }
   void settle(int descriptor);
-  [[nodiscard]] std::vector<int> expired(SteadyTime now) const;
+  [[nodiscard]] std::vector<int> expired(Instant now) const;
 
  private:
   HalfOpenTable silent_;
@@ -93,11 +92,11 @@ class RefusalLog {
     bool write = false;
     std::uint64_t left_out = 0;  // refusals of earlier windows that got no line
   };
-  [[nodiscard]] Line refused(SteadyTime now);
+  [[nodiscard]] Line refused(Instant now);
   [[nodiscard]] std::uint64_t total() const { return total_; }
 
  private:
-  SteadyTime window_start_{};
+  Instant window_start_{};
   std::uint64_t in_window_ = 0;
   std::uint64_t left_out_ = 0;
   std::uint64_t total_ = 0;
@@ -109,10 +108,10 @@ class LackLog {
   static constexpr std::chrono::seconds kQuiet{60};
 
   // Returns whether it is to be told.
-  [[nodiscard]] bool met(SteadyTime now);
+  [[nodiscard]] bool met(Instant now);
 
  private:
-  std::optional<SteadyTime> last_;
+  std::optional<Instant> last_;
 };
 
 }  // namespace shoal

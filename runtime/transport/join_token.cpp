@@ -18,7 +18,7 @@ namespace shoal {
 namespace {
 
 constexpr std::string_view kFamily = "shoal";
-constexpr std::string_view kPrefix = "shoal1.";
+constexpr std::string_view kTokenPrefix = "shoal1.";
 constexpr std::size_t kCheckBytes = 4;
 constexpr std::size_t kRunBytes = 8;
 constexpr std::size_t kExpiryBytes = 8;
@@ -100,20 +100,20 @@ std::string token_text(const JoinToken& token) {
   bytes.insert(bytes.end(), token.secret.begin(), token.secret.end());
   const Fingerprint check = sha256(bytes.data(), bytes.size());
   bytes.insert(bytes.end(), check.begin(), check.begin() + kCheckBytes);
-  return compose(kPrefix, base64url(bytes));
+  return compose(kTokenPrefix, base64url(bytes));
 }
 
 Result<JoinToken> parse_token(std::string_view text) {
-  if (!text.starts_with(kPrefix)) {
+  if (!text.starts_with(kTokenPrefix)) {
     const auto dot = text.find('.');
     if (text.starts_with(kFamily) && dot != std::string_view::npos && dot > kFamily.size()) {
       return fail(Error::kRefused,
                   compose("This join token is of version '", text.substr(0, dot), "'; this program reads '",
-                          kPrefix.substr(0, kPrefix.size() - 1), "'. Use the same version everywhere."));
+                          kTokenPrefix.substr(0, kTokenPrefix.size() - 1), "'. Use the same version everywhere."));
     }
-    return fail(Error::kRefused, compose("This is not a join token; one begins with '", kPrefix, "'."));
+    return fail(Error::kRefused, compose("This is not a join token; one begins with '", kTokenPrefix, "'."));
   }
-  text.remove_prefix(kPrefix.size());
+  text.remove_prefix(kTokenPrefix.size());
   if (text.size() != kTextDigits) {
     return fail(Error::kRefused, compose("The join token is ", text.size() < kTextDigits ? "truncated" : "too long",
                                          ": ", text.size(), " characters after the dot where ", kTextDigits,

@@ -14,6 +14,8 @@
 
 namespace shoal {
 
+inline constexpr std::string_view kTransportLog = "transport";  // what is logged of sockets and streams has this name
+
 using Deadline = std::chrono::steady_clock::time_point;
 [[nodiscard]] inline Deadline deadline_in(std::chrono::milliseconds duration) {
   return std::chrono::steady_clock::now() + duration;

@@ -34,8 +34,6 @@ namespace {
 
 namespace net = caf::io::network;
 
-constexpr std::string_view kWho = "transport";
-
 // Memory is taken for what has come and for this much more, whatever was announced (S-6).
 constexpr std::size_t kPieceBytesMax = 64u << 10;
 
@@ -296,7 +294,7 @@ class TlsMiddleman : public caf::io::middleman_actor_impl {
   caf::expected<caf::io::scribe_ptr> connect(const std::string& host, std::uint16_t port) override {
     auto socket = dial(HostPort{host, port}, deadline_in(door_->limits().dial_timeout));
     if (!socket.ok()) {
-      log_debug(kWho, socket.failure().message);
+      log_debug(kTransportLog, socket.failure().message);
       return caf::make_error(caf::sec::cannot_connect_to_node, socket.failure().message);
     }
     const int descriptor = door_->renumber(socket->release());

@@ -33,18 +33,15 @@ constexpr int kNumberFirst = 64;  // numbers for descriptors of connections, use
 constexpr int kNumbers = 256;
 // One record of TLS, which is sent as a whole or not at all.
 constexpr std::size_t kEarlyBytesMax = 16u << 10;
-constexpr std::string_view kTransport = "transport";
 constexpr std::string_view kNoDescriptor = "the system has no descriptor left";
 constexpr std::chrono::milliseconds kLastWords{500};  // time in which a peer that is thrown out is told why
-
-SteadyTime now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
 void TlsDoor::admit(int descriptor) {
   const std::string address = peer_address(descriptor);
   const std::lock_guard guard(mutex_);
-  const auto gives_way = half_open_.arrived(descriptor, address, now());
+  const auto gives_way = half_open_.arrived(descriptor, address, steady_now());
   if (gives_way) ::shutdown(*gives_way, SHUT_RDWR);
 }
 
@@ -59,11 +56,11 @@ void TlsDoor::pause_accepting(int reason, std::function<void()> go_on) {
   {
     const std::lock_guard guard(mutex_);
     ++counters_.accept_pauses;
-    is_told = lacks_.met(now());
+    is_told = lacks_.met(steady_now());
     paused_.push_back(std::move(go_on));
   }
   if (!is_told) return;
-  log_warn(kTransport, "no descriptor is left for who comes (", std::strerror(reason),
+  log_warn(kTransportLog, "no descriptor is left for who comes (", std::strerror(reason),
            "): they wait, and are let in when there is one. Raise this process's limit of open files (ulimit -n).");
 }
 
@@ -105,7 +102,7 @@ int TlsDoor::renumber(int descriptor) {
 
 void TlsDoor::track_outgoing(int descriptor) {
   const std::lock_guard guard(mutex_);
-  half_open_.track_outgoing(descriptor, now());
+  half_open_.track_outgoing(descriptor, steady_now());
 }
 
 void TlsDoor::settle(int descriptor) {
@@ -117,7 +114,7 @@ void TlsDoor::sweep() {
   std::vector<std::function<void()>> paused;
   {
     const std::lock_guard guard(mutex_);
-    for (const int descriptor : half_open_.expired(now())) ::shutdown(descriptor, SHUT_RDWR);
+    for (const int descriptor : half_open_.expired(steady_now())) ::shutdown(descriptor, SHUT_RDWR);
     for (const auto& [descriptor, peer] : peers_) {
       if (is_thrown_out(peer)) ::shutdown(descriptor, SHUT_RDWR);
     }
@@ -129,7 +126,7 @@ void TlsDoor::sweep() {
 bool TlsDoor::is_thrown_out(const KnownPeer& peer) const {
   const auto& revoked = context_->policy().revoked;
   const bool is_node = peer.identity.role == PeerRole::kNode;
-  return revoked && is_node && revoked->has_refused_for(kLastWords, peer.identity.name, peer.serial, now());
+  return revoked && is_node && revoked->has_refused_for(kLastWords, peer.identity.name, peer.serial, steady_now());
 }
 
 bool TlsDoor::identified(int descriptor, PeerIdentity peer, Certified certified) {
@@ -213,10 +210,10 @@ void TlsDoor::count_and_log(std::uint64_t& counter, const char* what, const std:
   {
     const std::lock_guard guard(mutex_);
     ++counter;
-    line = refusals_.refused(now());
+    line = refusals_.refused(steady_now());
   }
-  if (line.left_out > 0) log_warn(kTransport, line.left_out, " more refusals were not logged");
-  if (line.write) log_warn(kTransport, what, whom, ": ", reason);
+  if (line.left_out > 0) log_warn(kTransportLog, line.left_out, " more refusals were not logged");
+  if (line.write) log_warn(kTransportLog, what, whom, ": ", reason);
 }
 
 void TlsDoor::count_dropped_frame() {

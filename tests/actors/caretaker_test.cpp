@@ -7,7 +7,7 @@
 
 #include "tests/actors/lone_actor.h"
 
-namespace shoal {
+namespace shoal::caretaker_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -111,4 +111,4 @@ TEST_F(Caretaker, TakesItsWardAlongWhenItIsKilled) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::caretaker_test

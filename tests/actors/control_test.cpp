@@ -16,12 +16,12 @@
 #include "tests/runtime/transport/control/enrolment_files.h"
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal {
+namespace shoal::control_test {
 namespace {
 
+using test_support::TestRun;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::TestRun;
 
 // What the real one hears, most of it for nothing.
 template <class Message>
@@ -54,7 +54,7 @@ class Control : public ::testing::Test {
   Control() {
     const std::vector<PeerRole> peers = {PeerRole::kNode, PeerRole::kStorage, PeerRole::kOperator};
     ControlSettings settings;
-    endpoint = std::make_unique<testing::ControlPort>(run.files(PeerRole::kSpawner, "spawner"), run.policy(peers));
+    endpoint = std::make_unique<test_support::ControlPort>(run.files(PeerRole::kSpawner, "spawner"), run.policy(peers));
     settings.server = endpoint->server();
     settings.supervisor = system.spawn(fake_supervisor, orders);
     EnrolmentHooks hooks;
@@ -62,7 +62,8 @@ class Control : public ::testing::Test {
     hooks.name_allowed = [](const std::string&) { return Status(Done{}); };
     hooks.now = [this] { return std::chrono::system_clock::now() + std::chrono::hours(hours_later.load()); };
     hooks.revoked = revoked;
-    desk = std::move(EnrolmentDesk::open(run.authority(), testing::enrolment_files(run), std::move(hooks)).value());
+    desk =
+        std::move(EnrolmentDesk::open(run.authority(), test_support::enrolment_files(run), std::move(hooks)).value());
     settings.desk = desk;
     port = endpoint->port();
     supervisor = settings.supervisor;
@@ -100,7 +101,7 @@ class Control : public ::testing::Test {
   std::shared_ptr<RevokedCertificates> revoked = std::make_shared<RevokedCertificates>();
   std::shared_ptr<EnrolmentDesk> desk;
   std::shared_ptr<std::atomic<int>> orders = std::make_shared<std::atomic<int>>(0);
-  std::unique_ptr<testing::ControlPort> endpoint;
+  std::unique_ptr<test_support::ControlPort> endpoint;
   SupervisorActor supervisor;
   ControlActor actor;
   std::uint16_t port = 0;
@@ -152,11 +153,11 @@ TEST_F(Control, RefusalsSayWhyAndWhatKind) {
 
 TEST_F(Control, KeepsTheJoinTokenGoodWhileItLives) {
   const std::string path = run.path("join_token");
-  ASSERT_TRUE(testing::eventually([&] { return read_file(path).ok(); }));
+  ASSERT_TRUE(test_support::eventually([&] { return read_file(path).ok(); }));
   const std::string first = read_file(path).value();
   hours_later = 13;
   caf::anon_send(actor, Tick{});
-  EXPECT_TRUE(testing::eventually([&] { return read_file(path).value() != first; }));
+  EXPECT_TRUE(test_support::eventually([&] { return read_file(path).value() != first; }));
 }
 
 TEST_F(Control, AnEvictionAloneIsTheSupervisorsBusiness) {
@@ -194,7 +195,7 @@ TEST_F(Control, TokensAreMadeListedAndRevoked) {
   const JoinToken token = parse_token(parse_new_token(made->body).value()).value();
   EXPECT_EQ(token.uses, 2U);
   ASSERT_TRUE(enrol_as("node1", token).ok());
-  ASSERT_TRUE(testing::eventually([&] { return tokens().size() == 2; })) << "that one, and the run's own";
+  ASSERT_TRUE(test_support::eventually([&] { return tokens().size() == 2; })) << "that one, and the run's own";
   const std::string id =
       desk->tokens().front().origin == TokenOrigin::kPerson ? desk->tokens().front().id : desk->tokens().back().id;
   const auto all = tokens();
@@ -209,8 +210,8 @@ TEST_F(Control, TokensAreMadeListedAndRevoked) {
 }
 
 TEST_F(Control, TheRunsOwnTokenStaysAwayOnceRevoked) {
-  const std::string path = testing::enrolment_files(run).join_token;
-  ASSERT_TRUE(testing::eventually([&] { return read_file(path).ok(); }));
+  const std::string path = test_support::enrolment_files(run).join_token;
+  ASSERT_TRUE(test_support::eventually([&] { return read_file(path).ok(); }));
   const std::string id = tokens().front().id;
   const auto answer = person().post(std::string(kRevokeTokenPath), token_id_text(id));
   ASSERT_TRUE(answer.ok()) << answer.failure().message;
@@ -255,4 +256,4 @@ TEST(StatusJson, NamesTheBranchThatAPersonBegan) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::control_test

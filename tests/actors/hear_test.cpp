@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::hear_test {
 namespace {
 
 struct TakesReport {
@@ -52,4 +52,4 @@ TEST(Hear, GivesALetterToTheHandlerOfItsBodyAlone) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::hear_test

@@ -10,7 +10,7 @@
 #include "tests/actors/lone_actor.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::metrics_test {
 namespace {
 
 class MetricsTest : public testing::Test {
@@ -113,4 +113,4 @@ TEST_F(MetricsTest, WhatADiskRefusedIsThereWhenItIsWritten) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::metrics_test

@@ -11,7 +11,7 @@
 #include "tests/actors/lone_actor.h"
 #include "tests/support/manual_clock.h"
 
-namespace shoal {
+namespace shoal::node_agent_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -230,4 +230,4 @@ TEST_F(NodeAgentTest, SaysWhatAReplicaWasComputingWhenItEnded) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::node_agent_test

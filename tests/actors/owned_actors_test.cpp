@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <caf/all.hpp>
 
-namespace shoal {
+namespace shoal::owned_actors_test {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(30);
@@ -60,4 +60,4 @@ TEST_F(OwnedActorsTest, WhoComesWhileTheProcessEndsIsEndedAtOnce) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::owned_actors_test

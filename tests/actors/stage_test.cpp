@@ -13,7 +13,7 @@
 #include "tests/actors/lone_actor.h"
 #include "tests/support/member_bench.h"
 
-namespace shoal {
+namespace shoal::stage_test {
 namespace {
 
 class StageTest : public testing::Test {
@@ -159,4 +159,4 @@ TEST_F(StageTest, LeavesNoNoteWhenItsMachineHasNoMemory) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::stage_test

@@ -9,7 +9,7 @@
 #include "tests/runtime/storage/shards.h"
 #include "tests/support/bounds/knobs.h"
 
-namespace shoal {
+namespace shoal::storage_test {
 namespace {
 
 class StorageTest : public testing::Test {
@@ -226,4 +226,4 @@ TEST_F(StorageTest, P26bGivesAStateInPiecesThoughItsCheckpointIsGone) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::storage_test

@@ -14,7 +14,7 @@
 #include <memory>
 #include <set>
 
-namespace shoal {
+namespace shoal::supervisor_test {
 namespace {
 
 // Refuses entries once it is full.
@@ -473,4 +473,4 @@ TEST(SupervisorActor, LeavesNoChildWhenItIsKilled) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::supervisor_test

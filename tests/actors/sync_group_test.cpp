@@ -6,7 +6,7 @@
 #include <caf/scheduler/test_coordinator.hpp>
 #include <memory>
 
-namespace shoal {
+namespace shoal::sync_group_test {
 namespace {
 
 struct Mail {
@@ -86,4 +86,4 @@ TEST(SyncGroupActor, OpensPreparesAndRepeatsThroughItsRouter) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::sync_group_test

@@ -8,7 +8,7 @@
 #include "tests/runtime/data/scratch.h"
 #include "tests/support/manual_clock.h"
 
-namespace shoal {
+namespace shoal::tracer_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -65,4 +65,4 @@ TEST(TracerActor, GoesOnWhenTheDiskRefuses) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::tracer_test

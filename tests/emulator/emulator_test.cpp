@@ -15,7 +15,7 @@
 #include "runtime/base/compose.h"
 #include "tests/emulator/relay.h"
 
-namespace shoal {
+namespace shoal::emulator_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -265,4 +265,4 @@ TEST_F(Emulator, LetsNobodyOfItsEnvironmentThroughACut) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::emulator_test

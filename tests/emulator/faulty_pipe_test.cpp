@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace shoal {
+namespace shoal::faulty_pipe_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -205,4 +205,4 @@ TEST(FaultyPipe, DoesTheSameDamageForTheSameSeed) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::faulty_pipe_test

@@ -5,7 +5,7 @@
 
 #include "tests/emulator/link_names.h"
 
-namespace shoal {
+namespace shoal::link_rules_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -79,4 +79,4 @@ TEST(LinkNames, AreThoseOfTheRun) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::link_rules_test

@@ -12,7 +12,7 @@
 #include "tests/fuzz/harness.h"
 
 namespace shoal::fuzz {
-namespace {
+namespace checkpoint {
 
 constexpr std::string_view kManifestWord = "@MANIFEST@";
 
@@ -78,8 +78,8 @@ std::vector<std::string> samples() {
   return {input_of(text, build_safetensors(tensors)), input_of(text, build_safetensors({tensors[0]}))};
 }
 
-}  // namespace
+}  // namespace checkpoint
 
-const Harness kCheckpoint{"checkpoint", samples, accepts};
+const Harness kCheckpoint{"checkpoint", checkpoint::samples, checkpoint::accepts};
 
 }  // namespace shoal::fuzz

@@ -10,7 +10,7 @@
 #include "tests/fuzz/harness.h"
 
 namespace shoal::fuzz {
-namespace {
+namespace config {
 
 enum Kind : std::uint8_t { kFile, kFlag, kVariable, kKinds };
 
@@ -60,8 +60,8 @@ std::vector<std::string> samples() {
   return inputs;
 }
 
-}  // namespace
+}  // namespace config
 
-const Harness kConfig{"config", samples, accepts};
+const Harness kConfig{"config", config::samples, config::accepts};
 
 }  // namespace shoal::fuzz

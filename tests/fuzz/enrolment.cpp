@@ -14,7 +14,7 @@
 #include "tests/fuzz/harness.h"
 
 namespace shoal::fuzz {
-namespace {
+namespace enrolment {
 
 enum Kind : std::uint8_t { kRequest, kAnswer, kRendezvous, kKinds };
 constexpr WallTime kNow{std::chrono::hours(24 * 365 * 56)};
@@ -89,8 +89,8 @@ std::vector<std::string> samples() {
           std::string(1, kRendezvous) + rendezvous_text(rendezvous())};
 }
 
-}  // namespace
+}  // namespace enrolment
 
-const Harness kEnrolment{"enrolment", samples, accepts};
+const Harness kEnrolment{"enrolment", enrolment::samples, enrolment::accepts};
 
 }  // namespace shoal::fuzz

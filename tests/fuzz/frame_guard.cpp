@@ -20,7 +20,7 @@
 #include "tests/fuzz/harness.h"
 
 namespace shoal::fuzz {
-namespace {
+namespace frame_guard {
 
 namespace io = caf::io;
 using Verdict = FrameGuard::Verdict;
@@ -246,8 +246,8 @@ std::vector<std::string> samples() {
           std::string(1, static_cast<char>(kGreeted | kDialled)) + stream};
 }
 
-}  // namespace
+}  // namespace frame_guard
 
-const Harness kFrameGuard{"frame_guard", samples, accepts};
+const Harness kFrameGuard{"frame_guard", frame_guard::samples, frame_guard::accepts};
 
 }  // namespace shoal::fuzz

@@ -11,7 +11,7 @@
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/mutator.h"
 
-namespace shoal::fuzz {
+namespace shoal::fuzz::fuzz_test {
 namespace {
 
 class Fuzz : public testing::TestWithParam<const Harness*> {};
@@ -80,4 +80,4 @@ TEST(Mutator, ChangesWhatItIsGivenAndRepeatsItselfBySeed) {
 }
 
 }  // namespace
-}  // namespace shoal::fuzz
+}  // namespace shoal::fuzz::fuzz_test

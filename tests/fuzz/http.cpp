@@ -11,7 +11,7 @@
 #include "tests/fuzz/harness.h"
 
 namespace shoal::fuzz {
-namespace {
+namespace http {
 
 using Progress = HttpReader::Progress;
 
@@ -78,8 +78,8 @@ std::vector<std::string> samples() {
   return inputs;
 }
 
-}  // namespace
+}  // namespace http
 
-const Harness kHttp{"http", samples, accepts};
+const Harness kHttp{"http", http::samples, http::accepts};
 
 }  // namespace shoal::fuzz

@@ -18,7 +18,7 @@
 #include "tests/messages/samples.h"
 
 namespace shoal::fuzz {
-namespace {
+namespace journal {
 
 enum Kind : std::uint8_t { kFile, kEntry, kSnapshot, kKinds };
 constexpr std::uint64_t kEntries = 8;
@@ -169,8 +169,8 @@ std::vector<std::string> samples() {
   return inputs;
 }
 
-}  // namespace
+}  // namespace journal
 
-const Harness kJournal{"journal", samples, accepts};
+const Harness kJournal{"journal", journal::samples, journal::accepts};
 
 }  // namespace shoal::fuzz

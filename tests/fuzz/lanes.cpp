@@ -15,7 +15,7 @@
 #include "tests/messages/samples.h"
 
 namespace shoal::fuzz {
-namespace {
+namespace lanes {
 
 constexpr std::uint8_t kSealed = 1;
 constexpr std::uint8_t kDialled = 2;
@@ -137,8 +137,8 @@ std::vector<std::string> samples() {
   return inputs;
 }
 
-}  // namespace
+}  // namespace lanes
 
-const Harness kLanes{"lanes", samples, accepts};
+const Harness kLanes{"lanes", lanes::samples, lanes::accepts};
 
 }  // namespace shoal::fuzz

@@ -12,7 +12,7 @@
 #include "tests/messages/samples.h"
 
 namespace shoal::fuzz {
-namespace {
+namespace letters {
 
 enum Kind : std::uint8_t { kLetter, kEntry, kSnapshot, kKinds };
 constexpr std::size_t kBuffersMax = 8;
@@ -78,8 +78,8 @@ std::vector<std::string> samples() {
   return inputs;
 }
 
-}  // namespace
+}  // namespace letters
 
-const Harness kLetters{"letters", samples, accepts};
+const Harness kLetters{"letters", letters::samples, letters::accepts};
 
 }  // namespace shoal::fuzz

@@ -12,7 +12,7 @@
 #include "tests/fuzz/harness.h"
 
 namespace shoal::fuzz {
-namespace {
+namespace safetensors {
 
 constexpr std::uint8_t kWithoutLength = 1;
 
@@ -78,8 +78,8 @@ std::vector<std::string> samples() {
   return inputs;
 }
 
-}  // namespace
+}  // namespace safetensors
 
-const Harness kSafetensors{"safetensors", samples, accepts};
+const Harness kSafetensors{"safetensors", safetensors::samples, safetensors::accepts};
 
 }  // namespace shoal::fuzz

@@ -11,7 +11,7 @@
 #include "tests/fuzz/harness.h"
 
 namespace shoal::fuzz {
-namespace {
+namespace token {
 
 enum Kind : std::uint8_t { kText, kBytes, kSecret, kList, kKinds };
 constexpr std::size_t kCheckedBytes = 8 + 8 + 4 + 32 + 16;
@@ -80,8 +80,8 @@ std::vector<std::string> samples() {
           std::string(1, kSecret) + secret_text(token.secret), std::string(1, kList) + ledger.to_text()};
 }
 
-}  // namespace
+}  // namespace token
 
-const Harness kToken{"token", samples, accepts};
+const Harness kToken{"token", token::samples, token::accepts};
 
 }  // namespace shoal::fuzz

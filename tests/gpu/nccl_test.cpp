@@ -29,7 +29,7 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/rand.h>
 
-namespace shoal {
+namespace shoal::nccl_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -281,4 +281,4 @@ TEST_F(GpuNccl, TwoRanksOnOneGpuAreRefused) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::nccl_test

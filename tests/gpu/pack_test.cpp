@@ -11,7 +11,7 @@
 #include "runtime/base/machine/gpu_driver.h"
 #include "runtime/base/machine/scratch_folder.h"
 
-namespace shoal {
+namespace shoal::pack_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -50,10 +50,9 @@ TEST(Pack, HoldsProgramsPluginAndLibrariesWithinItsSize) {
   const fs::path pack = scratch->path() / "pack";
   const Ran packed = ran(kHere + "/pack " + pack.string() + " " + SHOAL_BUILD_DIR);
   ASSERT_EQ(packed.status, 0) << packed.said;
-  for (const char* name :
-       {"bin/shoal", "bin/shoal-worker", "bin/shoal-cuda.so", "bin/tests_gpu_stage", "run", "lib/libcaf_core.so.0.17.6",
-        "pytorch_loop.py", "eager_loop.py", "gpt_reference.py", "bits.sh", "bench/large_state",
-        "bench/large_state_watch.py", "support/paced_run.sh"}) {
+  for (const char* name : {"bin/shoal", "bin/shoal-worker", "bin/shoal-cuda.so", "bin/tests_gpu_stage", "run",
+                           "lib/libcaf_core.so.0.17.6", "pytorch_loop.py", "eager_loop.py", "gpt_reference.py",
+                           "bits.sh", "bench/large_state", "bench/large_state_watch.py", "support/paced_run.sh"}) {
     EXPECT_TRUE(fs::exists(pack / name)) << name;
   }
   for (const auto& entry : fs::directory_iterator(pack / "lib")) {
@@ -89,4 +88,4 @@ TEST(Run, RefusesAPartThatItDoesNotHave) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::pack_test

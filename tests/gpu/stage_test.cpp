@@ -8,7 +8,7 @@
 #include "runtime/device/plugin/load_plugin.h"
 #include "tests/runtime/device/local_pipeline.h"
 
-namespace shoal {
+namespace shoal::stage_test {
 namespace {
 
 constexpr std::uint32_t kMicrobatches = 6;
@@ -150,4 +150,4 @@ TEST_F(GpuStage, HasTheProcessorsMeanAndUpdateOfOneSum) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::stage_test

@@ -8,7 +8,7 @@
 #include "launch/subcommands.h"
 #include "runtime/base/file.h"
 
-namespace shoal {
+namespace shoal::arguments_test {
 namespace {
 
 using testing::AllOf;
@@ -278,4 +278,4 @@ TEST(Arguments, ATokenIsGoodForADayAndAnyNumberUnlessToldOtherwise) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::arguments_test

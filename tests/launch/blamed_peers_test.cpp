@@ -11,7 +11,7 @@
 #include "runtime/transport/guard/peer_crashes.h"
 #include "runtime/transport/guard/peer_note.h"
 
-namespace shoal {
+namespace shoal::blamed_peers_test {
 namespace {
 
 class BlamedPeersTest : public ::testing::Test {
@@ -86,4 +86,4 @@ TEST_F(BlamedPeersTest, OtherEndsBlameNobody) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::blamed_peers_test

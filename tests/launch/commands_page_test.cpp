@@ -17,7 +17,7 @@
 #include "runtime/base/file.h"
 #include "runtime/trace/metrics/step_record.h"
 
-namespace shoal {
+namespace shoal::commands_page_test {
 namespace {
 
 using testing::IsEmpty;
@@ -196,4 +196,4 @@ TEST(PagesForUsers, MistakesInExamplesAreFound) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::commands_page_test

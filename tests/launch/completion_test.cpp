@@ -11,7 +11,7 @@
 #include "launch/interface.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::completion_test {
 namespace {
 
 using testing::Contains;
@@ -74,4 +74,4 @@ TEST(Completion, NamesEveryCommandAndOptionInEveryShell) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::completion_test

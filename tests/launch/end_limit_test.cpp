@@ -16,7 +16,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
 
-namespace shoal {
+namespace shoal::end_limit_test {
 namespace {
 
 constexpr int kStatus = 7;
@@ -77,4 +77,4 @@ TEST(EndLimit, LosesNoLineOfTheLog) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::end_limit_test

@@ -6,7 +6,7 @@
 
 #include <thread>
 
-namespace shoal {
+namespace shoal::free_ports_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -111,4 +111,4 @@ TEST(StorageOfARunThatGoesOn, TakesTheNextPortUnlessSomebodyElseHasIt) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::free_ports_test

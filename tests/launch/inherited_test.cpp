@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <functional>
 
-namespace shoal {
+namespace shoal::inherited_test {
 namespace {
 
 // Returns the exit status of a process of its own.
@@ -84,4 +84,4 @@ TEST(InheritedSignals, AFileAtItsLimitIsAnErrorOfTheWrite) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::inherited_test

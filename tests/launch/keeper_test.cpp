@@ -16,7 +16,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
 
-namespace shoal {
+namespace shoal::keeper_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -480,4 +480,4 @@ TEST_F(KeeperTest, KillsAndStartsAgainOnlyWhomItsSilenceShowsToBeFrozen) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::keeper_test

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace shoal {
+namespace shoal::open_files_test {
 namespace {
 
 class OpenFiles : public testing::Test {
@@ -44,4 +44,4 @@ TEST_F(OpenFiles, TooFewAreAnErrorThatSaysWhatToDo) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::open_files_test

@@ -6,7 +6,7 @@
 
 #include "launch/interface.h"
 
-namespace shoal {
+namespace shoal::options_test {
 namespace {
 
 using testing::AllOf;
@@ -112,4 +112,4 @@ TEST(Options, HelpNamesEverythingThatThisVersionHas) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::options_test

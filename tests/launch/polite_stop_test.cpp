@@ -12,7 +12,7 @@
 
 #include "launch/stop_signals.h"
 
-namespace shoal {
+namespace shoal::polite_stop_test {
 namespace {
 
 constexpr int kNotAsked = 1;
@@ -109,4 +109,4 @@ TEST(StopSignals, EndAProcessThatHasNothingToSaveWithTheStatusOfASavedOne) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::polite_stop_test

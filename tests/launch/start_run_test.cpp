@@ -10,7 +10,7 @@
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
 
-namespace shoal {
+namespace shoal::start_run_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -299,4 +299,4 @@ TEST_F(StartRun, WithoutANameTheRunStartedLastIsResumed) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::start_run_test

@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-namespace shoal {
+namespace shoal::stop_signals_test {
 namespace {
 
 constexpr int kStatus = 7;
@@ -51,4 +51,4 @@ TEST(SecondSignalWatch, EndsWithItsOwner) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::stop_signals_test

@@ -9,7 +9,7 @@
 #include "messages/codec.h"
 #include "tests/messages/samples.h"
 
-namespace shoal {
+namespace shoal::catalogue_test {
 namespace {
 
 std::vector<MessageBody> samples_of_all() {
@@ -73,4 +73,4 @@ TEST(Catalogue, KnowsWhomAMessageNamesAsItsSender) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::catalogue_test

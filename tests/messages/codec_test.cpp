@@ -17,7 +17,7 @@
 #include "tests/messages/samples.h"
 #include "tests/support/resident_values.h"
 
-namespace shoal {
+namespace shoal::codec_test {
 namespace {
 
 Letter addressed(MessageBody body) {
@@ -268,4 +268,4 @@ TEST(Codec, S6ListsTakeNoMoreMemoryThanTheirMessageHasRoomFor) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::codec_test

@@ -10,7 +10,7 @@
 
 #include "messages/values/one_of_members.h"
 
-namespace shoal {
+namespace shoal::one_of_test {
 namespace {
 
 struct Word {
@@ -68,4 +68,4 @@ TEST(OneOf, IsMadeOfItsAlternativesOnly) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::one_of_test

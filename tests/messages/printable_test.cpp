@@ -7,7 +7,7 @@
 
 #include "messages/codec.h"
 
-namespace shoal {
+namespace shoal::printable_test {
 namespace {
 
 TEST(Printable, LeavesWordsOfAnyLanguageAsTheyAre) {
@@ -68,4 +68,4 @@ TEST(Printable, IsWhateverALetterSays) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::printable_test

@@ -12,7 +12,7 @@
 
 #include "runtime/base/arithmetic/bf16.h"
 
-namespace shoal {
+namespace shoal::activation_kernels_test {
 namespace {
 
 double gelu_of(double x) {
@@ -132,4 +132,4 @@ TEST(Gelu, GivesTheSameBitsForAnySplit) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::activation_kernels_test

@@ -12,7 +12,7 @@
 
 #include "runtime/base/arithmetic/bf16.h"
 
-namespace shoal {
+namespace shoal::attention_kernels_test {
 namespace {
 
 constexpr double kHalfUlp = 1.0 / 256;  // of bf16, relative
@@ -102,4 +102,4 @@ TEST(Bf16, RoundsToTheNearestAndKeepsInfinityAndNan) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::attention_kernels_test

@@ -8,7 +8,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
 
-namespace shoal {
+namespace shoal::dropout_test {
 namespace {
 
 const Dropout kDropout{.rate = 0.25, .seed = 3, .step = 9, .first_sample = 4};
@@ -54,4 +54,4 @@ TEST(Dropout, OffReturnsItsInput) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::dropout_test

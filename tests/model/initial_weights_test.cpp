@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::initial_weights_test {
 namespace {
 
 std::vector<float> draw(const ModelConfig& model, std::uint64_t seed, const std::string& name) {
@@ -62,4 +62,4 @@ TEST(InitialWeights, NormsAreOneAndBiasesZero) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::initial_weights_test

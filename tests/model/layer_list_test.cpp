@@ -8,7 +8,7 @@
 #include "model/partition.h"
 #include "model/precision_memory.h"
 
-namespace shoal {
+namespace shoal::layer_list_test {
 namespace {
 
 ModelConfig tiny_llama() {
@@ -133,4 +133,4 @@ TEST(LayerList, MultipliesAsPublished) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::layer_list_test

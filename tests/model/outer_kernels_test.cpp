@@ -13,7 +13,7 @@
 
 #include "tests/model/random_values.h"
 
-namespace shoal {
+namespace shoal::outer_kernels_test {
 namespace {
 
 // torch.optim.SGD(nesterov=True) in double, over several steps; `heavy_ball`: the control without the look ahead.
@@ -182,4 +182,4 @@ TEST(OuterKernels, GiveTheSameBitsForAnySplit) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::outer_kernels_test

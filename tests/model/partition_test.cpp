@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::partition_test {
 namespace {
 
 ModelConfig model_of(int layers, int width = 64) {
@@ -168,4 +168,4 @@ TEST(Partition, AListSaysTheLayersOfEachStage) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::partition_test

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::sampler_test {
 namespace {
 
 const std::vector<float> kLogits = {0.0F, 2.0F, 1.0F, 2.0F};
@@ -46,4 +46,4 @@ TEST(Sampler, FrequenciesFollowTheSoftmax) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::sampler_test

@@ -16,7 +16,7 @@
 #include "model/parts/gelu.h"
 #include "model/parts/loss.h"
 
-namespace shoal {
+namespace shoal::transformer_test {
 namespace {
 
 ModelConfig small_model() {
@@ -82,4 +82,4 @@ TEST(Transformer, TheLossIsASumOverCountedTargets) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::transformer_test

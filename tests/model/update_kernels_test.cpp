@@ -13,7 +13,7 @@
 
 #include "tests/model/random_values.h"
 
-namespace shoal {
+namespace shoal::update_kernels_test {
 namespace {
 
 struct Adamw {
@@ -196,4 +196,4 @@ TEST(SquaredNorm, AddsBlocksInGroups) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::update_kernels_test

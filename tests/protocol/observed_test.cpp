@@ -9,7 +9,7 @@
 #include "tests/protocol/observed/run.h"
 #include "tests/protocol/observed/script.h"
 
-namespace shoal::observed {
+namespace shoal::observed::observed_test {
 namespace {
 
 constexpr std::uint64_t kA0 = 10, kA1 = 11, kB0 = 20, kB1 = 21;
@@ -401,4 +401,4 @@ TEST(Observed, ATraceThatLacksEventsIsNotJudged) {
 }
 
 }  // namespace
-}  // namespace shoal::observed
+}  // namespace shoal::observed::observed_test

@@ -12,7 +12,7 @@
 #include "tests/protocol/searches.h"
 #include "tests/protocol/step/step_model.h"
 
-namespace shoal::protocol {
+namespace shoal::protocol::protocol_test {
 
 // The names of tests in lists say what is searched.
 void PrintTo(const FullSearch& full, std::ostream* out) { *out << full.search; }
@@ -140,4 +140,4 @@ TEST(Walks, FindWhatARemovedRuleBreaks) {
 }
 
 }  // namespace
-}  // namespace shoal::protocol
+}  // namespace shoal::protocol::protocol_test

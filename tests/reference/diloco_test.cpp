@@ -13,7 +13,7 @@
 #include "tests/reference/plain_diloco.h"
 #include "tests/reference/worker_group.h"
 
-namespace shoal {
+namespace shoal::diloco_test {
 namespace {
 
 using plain::Mistake;
@@ -267,4 +267,4 @@ TEST(Diloco, GoesOnFromImagesBitForBitWhateverTheSettings) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::diloco_test

@@ -16,7 +16,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 
-namespace shoal {
+namespace shoal::logits_test {
 namespace {
 
 constexpr double kTolerance = 1e-4;
@@ -104,4 +104,4 @@ TEST(Logits, TellMistakesApart) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::logits_test

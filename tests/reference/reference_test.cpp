@@ -25,7 +25,7 @@
 #include "tests/reference/recipe.h"
 #include "tests/reference/synthetic_text.h"
 
-namespace shoal {
+namespace shoal::reference_test {
 namespace {
 
 constexpr double kTolerance = 2e-4;
@@ -150,4 +150,4 @@ TEST(Reference, TheSizeOfMicrobatchesDoesNotMatter) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::reference_test

@@ -11,7 +11,7 @@
 #include "tests/reference/plain_diloco.h"
 #include "tests/support/simulation/swarm.h"
 
-namespace shoal {
+namespace shoal::swarm_rounds_test {
 namespace {
 
 using plain::relative_distance;
@@ -165,4 +165,4 @@ TEST(SwarmRounds, OverOwnersAreTheReferences) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::swarm_rounds_test

@@ -5,7 +5,7 @@
 #include "runtime/base/compose.h"
 #include "tests/simulation/faults.h"
 
-namespace shoal {
+namespace shoal::any_fault_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 200;
@@ -29,4 +29,4 @@ TEST(AnyFault, AtAnyMomentHarmsNothing) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::any_fault_test

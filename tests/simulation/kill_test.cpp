@@ -3,7 +3,7 @@
 
 #include "tests/simulation/seeds.h"
 
-namespace shoal {
+namespace shoal::kill_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 120;
@@ -115,4 +115,4 @@ TEST(Killed, OneOfEachOneAfterTheOther) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::kill_test

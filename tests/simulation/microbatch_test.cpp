@@ -6,7 +6,7 @@
 #include "tests/simulation/seeds.h"
 #include "tests/support/fake_executor.h"
 
-namespace shoal {
+namespace shoal::microbatch_test {
 namespace {
 
 using testing::AnyOf;
@@ -211,4 +211,4 @@ TEST(LettersOfTheStep, MayBeLostAndDoubledAllTheTime) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::microbatch_test

@@ -8,7 +8,7 @@
 #include "runtime/sync/rounds/kept_means.h"
 #include "tests/simulation/faults.h"
 
-namespace shoal {
+namespace shoal::missed_rounds_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 100;
@@ -130,4 +130,4 @@ TEST(MissedRounds, SurviveAnyFaultInTheMiddleOfTheCopy) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::missed_rounds_test

@@ -9,7 +9,7 @@
 #include "tests/simulation/faults.h"
 #include "tests/simulation/seeds.h"
 
-namespace shoal {
+namespace shoal::moves_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -110,4 +110,4 @@ TEST(Moves, KeepEveryPromiseOfRounds) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::moves_test

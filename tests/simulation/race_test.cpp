@@ -5,7 +5,7 @@
 #include "runtime/journal/view.h"
 #include "tests/simulation/faults.h"
 
-namespace shoal {
+namespace shoal::race_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -116,4 +116,4 @@ TEST(LateEnd, OfAReplicaVoidsTheVoteOfItsStage) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::race_test

@@ -8,7 +8,7 @@
 #include "tests/simulation/seeds.h"
 #include "tests/support/journal/journal_facts.h"
 
-namespace shoal {
+namespace shoal::rejoin_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 50;
@@ -122,4 +122,4 @@ TEST(Rejoin, AStormOfEndsTripsTheBudgetAndIsSaidOnce) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::rejoin_test

@@ -11,7 +11,7 @@
 #include "runtime/trace/metrics/approximated.h"
 #include "tests/simulation/faults.h"
 
-namespace shoal {
+namespace shoal::rounds_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 100;
@@ -293,4 +293,4 @@ TEST(Rounds, CountsAsApproximatedWhatIsOfTwoPasses) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::rounds_test

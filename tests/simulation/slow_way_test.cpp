@@ -8,7 +8,7 @@
 #include "runtime/sync/sync_group.h"
 #include "tests/simulation/seeds.h"
 
-namespace shoal {
+namespace shoal::slow_way_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -174,4 +174,4 @@ TEST(SlowWay, AShardThatIsLostWithItsLinkIsAskedForAgainAtOnce) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::slow_way_test

@@ -5,7 +5,7 @@
 #include "runtime/base/compose.h"
 #include "tests/simulation/faults.h"
 
-namespace shoal {
+namespace shoal::snapshot_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 80;
@@ -69,4 +69,4 @@ TEST(Snapshots, OfRoundsAndOfSamplesThatAreTrainedAgainForgetNothing) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::snapshot_test

@@ -7,7 +7,7 @@
 #include "runtime/base/compose.h"
 #include "tests/simulation/seeds.h"
 
-namespace shoal {
+namespace shoal::spawner_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 120;
@@ -163,4 +163,4 @@ TEST(RolledBack, AgainWhileItIsUnderWayAndTheSpawnerInTheMiddleOfIt) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::spawner_test

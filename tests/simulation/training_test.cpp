@@ -4,7 +4,7 @@
 
 #include "tests/simulation/seeds.h"
 
-namespace shoal {
+namespace shoal::training_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 5;
@@ -42,4 +42,4 @@ TEST(Simulation, ASeedReplaysMessageForMessage) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::training_test

@@ -3,7 +3,7 @@
 
 #include "tests/support/simulation/verdict.h"
 
-namespace shoal {
+namespace shoal::verdict_test {
 namespace {
 
 using testing::ElementsAre;
@@ -60,4 +60,4 @@ TEST(Verdict, CallsAnActorThatACheckEndedABug) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::verdict_test

@@ -7,7 +7,7 @@
 
 #include "tests/simulation/seeds.h"
 
-namespace shoal {
+namespace shoal::wait_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -72,4 +72,4 @@ TEST(Wait, OnSlowLinksNobodyWaitsLongerThanForTheLettersThemselves) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::wait_test

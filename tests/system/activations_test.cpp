@@ -8,7 +8,7 @@
 
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::activations_test {
 namespace {
 
 constexpr std::uint64_t kMicrobatches = 8;
@@ -111,4 +111,4 @@ TEST(Activations, KeepTheirFormWhenARunIsResumed) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::activations_test

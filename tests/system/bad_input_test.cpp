@@ -11,7 +11,7 @@
 #include "tests/support/process_scene.h"
 #include "tests/support/taken_port.h"
 
-namespace shoal {
+namespace shoal::bad_input_test {
 namespace {
 
 constexpr Milliseconds kSoon{20'000};
@@ -196,4 +196,4 @@ TEST(BadInput, ARunThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::bad_input_test

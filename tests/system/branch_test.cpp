@@ -10,7 +10,7 @@
 #include "runtime/trace/metrics/branch_record.h"
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::branch_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -295,4 +295,4 @@ TEST(Branch, ARunOfTheVersionBeforeGoesOnWithTheSameBits) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::branch_test

@@ -11,7 +11,7 @@
 #include "runtime/base/file.h"
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::damage_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -357,4 +357,4 @@ TEST(Damage, OfStoragesFilesEndsItsProcessWithTheReason) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::damage_test

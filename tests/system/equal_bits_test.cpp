@@ -6,7 +6,7 @@
 
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::equal_bits_test {
 namespace {
 
 constexpr int kSteps = 30;
@@ -79,4 +79,4 @@ TEST(ExactBits, AnotherSeedHasOthers) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::equal_bits_test

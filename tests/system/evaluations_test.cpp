@@ -10,7 +10,7 @@
 
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::evaluations_test {
 namespace {
 
 constexpr std::uint64_t kSequences = 16;  // those of a batch of the small run
@@ -126,4 +126,4 @@ TEST(Evaluation, OfAnEagerRunAreOfTheWeightsThatItSaves) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::evaluations_test

@@ -10,7 +10,7 @@
 
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::experiment_test {
 namespace {
 
 using testing::HasSubstr;
@@ -80,4 +80,4 @@ TEST(Experiment, ASignalAtAnyTimeEndsItToBeGoneOnWith) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::experiment_test

@@ -10,7 +10,7 @@
 #include "runtime/base/time/utc_time.h"
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -207,4 +207,4 @@ TEST(Files, StandardOutputHoldsTheSampleAlone) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::files_test

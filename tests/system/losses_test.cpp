@@ -8,7 +8,7 @@
 
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::losses_test {
 namespace {
 
 constexpr double kTolerance = 2e-4;
@@ -79,4 +79,4 @@ TEST(Losses, FallOnRealText) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::losses_test

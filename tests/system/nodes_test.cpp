@@ -10,7 +10,7 @@
 #include "tests/support/process_scene.h"
 #include "tests/system/network/network_namespaces.h"
 
-namespace shoal {
+namespace shoal::nodes_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -358,4 +358,4 @@ TEST(Refused, ANameThatIsTaken) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::nodes_test

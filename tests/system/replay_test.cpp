@@ -13,7 +13,7 @@
 #include "tests/protocol/observed/run.h"
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::replay_test {
 namespace {
 
 constexpr std::size_t kBefore = 3;  // steps, before it is disturbed
@@ -232,4 +232,4 @@ TEST(Replay, OfARunOfRoundsIsAPathOfTheModelUnlessItIsDoctored) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::replay_test

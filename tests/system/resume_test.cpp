@@ -6,7 +6,7 @@
 
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::resume_test {
 namespace {
 
 SmallRun whole_run(int stages, int replicas) {
@@ -194,4 +194,4 @@ TEST(Resume, IsNeededForADirectoryThatHoldsARun) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::resume_test

@@ -10,7 +10,7 @@
 #include "runtime/journal/store.h"
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::rounds_test {
 namespace {
 
 SmallRun diloco_run(int steps, std::vector<std::string> more = {}) {
@@ -296,4 +296,4 @@ INSTANTIATE_TEST_SUITE_P(Rounds, EveryWay,
                                          std::vector<std::string>{"sync.wire=int8", "sync.reduction=exact"}));
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::rounds_test

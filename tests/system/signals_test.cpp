@@ -11,7 +11,7 @@
 #include "tests/support/process_scene.h"
 #include "tests/support/taken_port.h"
 
-namespace shoal {
+namespace shoal::signals_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -237,4 +237,4 @@ TEST(Signals, KilledKeeperTakesEverythingWithIt) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::signals_test

@@ -15,7 +15,7 @@
 #include "runtime/trace/report/traced_journal.h"
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::summary_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -383,4 +383,4 @@ TEST(SummaryOfOneProcess, AddsUpToWhatItsLinesSay) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::summary_test

@@ -10,7 +10,7 @@
 
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::trace_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -125,4 +125,4 @@ TEST(Trace, OfARunWhoseSpawnerWasKilledIsItsProof) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::trace_test

@@ -8,7 +8,7 @@
 #include "tests/support/bounds/bounds_list.h"
 #include "tests/tidy/repository.h"
 
-namespace shoal::tidy {
+namespace shoal::tidy::bounds_test {
 namespace {
 
 const std::vector<SourceFile>& sources() {
@@ -77,4 +77,4 @@ TEST(BoundsRule, FindsTests) {
 }
 
 }  // namespace
-}  // namespace shoal::tidy
+}  // namespace shoal::tidy::bounds_test

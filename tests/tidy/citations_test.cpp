@@ -11,7 +11,7 @@
 
 #include "tests/tidy/repository.h"
 
-namespace shoal::tidy {
+namespace shoal::tidy::citations_test {
 namespace {
 
 const std::filesystem::path kRoot = SHOAL_SOURCE_DIR;
@@ -164,4 +164,4 @@ TEST(CitationsRule, FindsRulesThatNobodyCites) {
 }
 
 }  // namespace
-}  // namespace shoal::tidy
+}  // namespace shoal::tidy::citations_test

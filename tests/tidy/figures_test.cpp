@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace shoal::tidy {
+namespace shoal::tidy::figures_test {
 namespace {
 
 SourceFile in_namespace(std::string path, const std::string& text) {
@@ -73,4 +73,4 @@ TEST(Figures, FindAThingUnderEachOfItsNames) {
 }
 
 }  // namespace
-}  // namespace shoal::tidy
+}  // namespace shoal::tidy::figures_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace shoal::tidy {
+namespace shoal::tidy::outline_test {
 namespace {
 
 Outline outline(std::string text) {
@@ -87,4 +87,4 @@ TEST(Outline, FindsLambdasButNotSubscripts) {
 }
 
 }  // namespace
-}  // namespace shoal::tidy
+}  // namespace shoal::tidy::outline_test

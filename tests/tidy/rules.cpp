@@ -215,6 +215,15 @@ Findings check_own_header_first(const SourceFile& source) {
   return {{source.path, found->line, "its own header comes first, which proves that it compiles alone"}};
 }
 
+Findings check_own_namespace(const SourceFile& source) {
+  const std::string file = source.path.substr(source.path.rfind('/') + 1);
+  const std::string own = file.substr(0, file.rfind('.'));
+  for (const char* const before : {"::", "_"}) {
+    if (source.code.find(before + own + " {\n") != std::string::npos) return {};
+  }
+  return {{source.path, 0, "a test has a namespace of its own, called as its file: namespace shoal::" + own}};
+}
+
 Findings check_forbidden_words(const SourceFile& source) {
   Findings findings;
   const bool is_test = is_in(source.path, "tests");

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace shoal::tidy {
+namespace shoal::tidy::rules_test {
 namespace {
 
 std::string repeated(const std::string& text, std::size_t times) {
@@ -101,6 +101,13 @@ TEST(TidyRules, CatchAnOwnHeaderThatComesLate) {
   EXPECT_EQ(count(check_own_header_first, "model/a.cpp", "#include <vector>\n"), 1U);
 }
 
+TEST(TidyRules, CatchATestInTheNamespaceOfOthers) {
+  EXPECT_EQ(count(check_own_namespace, "tests/a_test.cpp", "int a;\nnamespace shoal::a_test {\n"), 0U);
+  EXPECT_EQ(count(check_own_namespace, "tests/b/a_test.cpp", "int a;\nnamespace shoal::fuzz::b_a_test {\n"), 0U);
+  EXPECT_EQ(count(check_own_namespace, "tests/a_test.cpp", "int a;\nnamespace shoal {\n"), 1U);
+  EXPECT_EQ(count(check_own_namespace, "tests/a_test.cpp", "int a;\nnamespace shoal::b_test {\n"), 1U);
+}
+
 TEST(TidyRules, CatchForbiddenWords) {
   EXPECT_EQ(count(check_forbidden_words, "model/a.cpp", "printf(x); std::cout << x;"), 2U);
   EXPECT_EQ(count(check_forbidden_words, "model/a.cpp", "snprintf(x); // printf\nf(\"std::cout\");"), 0U);
@@ -155,4 +162,4 @@ TEST(TidyRules, CatchLongReadmes) {
 }
 
 }  // namespace
-}  // namespace shoal::tidy
+}  // namespace shoal::tidy::rules_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace shoal::tidy {
+namespace shoal::tidy::source_text_test {
 namespace {
 
 std::string code_of(std::string text) { return make_source("model/a.cpp", std::move(text)).code; }
@@ -44,4 +44,4 @@ TEST(SourceText, ReadsIncludesInOrder) {
 }
 
 }  // namespace
-}  // namespace shoal::tidy
+}  // namespace shoal::tidy::source_text_test

@@ -14,7 +14,7 @@
 #include "tests/tidy/repository.h"
 #include "tests/tidy/rules.h"
 
-namespace shoal::tidy {
+namespace shoal::tidy::tidy_test {
 namespace {
 
 const std::filesystem::path kRoot = SHOAL_SOURCE_DIR;
@@ -88,7 +88,13 @@ TEST(Tidy, SourcesIncludeTheirOwnHeaderFirst) {
   }
 }
 
-// Together with the rule above: a header either opens the source of its name, or CMake compiles it alone.
+TEST(Tidy, TestsHaveNamespacesOfTheirOwn) {
+  for (const SourceFile& source : sources()) {
+    if (source.path.ends_with("_test.cpp")) expect_none(check_own_namespace(source));
+  }
+}
+
+// Together with the rule of own headers: a header either opens the source of its name, or CMake compiles it alone.
 TEST(Tidy, HeadersWithoutASourceAreCompiledAlone) {
   const std::string list = read_text(SHOAL_COMPILED_HEADERS);
   std::set<std::string> compiled;
@@ -140,4 +146,4 @@ TEST(Tidy, ReadmesAreShort) {
 }
 
 }  // namespace
-}  // namespace shoal::tidy
+}  // namespace shoal::tidy::tidy_test

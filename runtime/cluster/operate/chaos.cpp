@@ -11,7 +11,7 @@
 namespace shoal {
 namespace {
 
-constexpr std::string_view kFreeze = "freeze";
+constexpr std::string_view kFreezeWord = "freeze";
 constexpr std::uint64_t kFreezeMsLeast = 500;
 constexpr std::uint64_t kFreezeMsMost = 5000;
 
@@ -27,7 +27,7 @@ InjectKind drawn_way(std::uint32_t draw, bool with_freezes) {
 const std::vector<std::string>& chaos_kinds() {
   static const std::vector<std::string> kinds = {"stage",       "router",     "node_agent", "tracer",
                                                  "data_loader", "sync_group", "metrics",    "control",
-                                                 "storage",     "supervisor", "node",       std::string(kFreeze)};
+                                                 "storage",     "supervisor", "node",       std::string(kFreezeWord)};
   return kinds;
 }
 
@@ -43,7 +43,7 @@ Result<std::set<std::string>> parse_chaos_kinds(std::string_view text) {
     }
     found.insert(kind);
   }
-  if (found.empty() || found == std::set<std::string>{std::string(kFreeze)}) {
+  if (found.empty() || found == std::set<std::string>{std::string(kFreezeWord)}) {
     return fail(Error::kUsage, "name at least one kind of actor, or node");
   }
   return found;
@@ -65,7 +65,7 @@ std::optional<ChaosChoice> choose_failure(const ChaosSettings& settings, std::ui
   const auto draws = philox4x32(philox_counter(number, stream_of("chaos")), philox_key(settings.seed));
   const auto& of_kind = std::next(by_kind.begin(), static_cast<std::ptrdiff_t>(draws[0] % by_kind.size()))->second;
   ChaosChoice choice{*std::next(of_kind.begin(), static_cast<std::ptrdiff_t>(draws[1] % of_kind.size())), {}};
-  choice.how.how = drawn_way(draws[2], settings.kinds.contains(std::string(kFreeze)));
+  choice.how.how = drawn_way(draws[2], settings.kinds.contains(std::string(kFreezeWord)));
   if (choice.how.how == InjectKind::kFreeze) {
     choice.how.freeze_ms = kFreezeMsLeast + draws[3] % (kFreezeMsMost - kFreezeMsLeast + 1);
   }

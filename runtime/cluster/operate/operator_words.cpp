@@ -15,7 +15,7 @@ namespace shoal {
 namespace {
 
 constexpr std::array<std::string_view, 4> kWords = {"exit", "kill", "throw", "freeze"};
-constexpr std::string_view kFreeze = "freeze=";
+constexpr std::string_view kFreezePrefix = "freeze=";
 
 std::optional<InjectKind> kind_named(std::string_view word) {
   const auto found = std::find(kWords.begin(), kWords.end(), word);
@@ -45,8 +45,8 @@ Result<OperatorOrder> begin_order(const nlohmann::json& json, OperatorVerb verb)
 }  // namespace
 
 Result<InjectWords> parse_how(std::string_view text) {
-  if (text.starts_with(kFreeze)) {
-    const std::string_view digits = text.substr(kFreeze.size());
+  if (text.starts_with(kFreezePrefix)) {
+    const std::string_view digits = text.substr(kFreezePrefix.size());
     double seconds = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seconds);
     const bool is_number = error == std::errc() && end == digits.data() + digits.size();

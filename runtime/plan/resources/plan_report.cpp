@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kItemWidth = 14;
-constexpr std::size_t kCellWidth = 11;  // at least; wider where a cell needs more
+constexpr std::size_t kCellWidthMin = 11;  // at least; wider where a cell needs more
 constexpr std::size_t kGap = 2;
 
 std::string size_words(std::uint64_t bytes) {
@@ -46,7 +46,7 @@ std::string machines_words(const PlannedStage& stage) {
 
 // Wide enough for the words and numbers that have no bounded length.
 std::size_t cell_width(const std::vector<PlannedStage>& stages) {
-  std::size_t width = kCellWidth;
+  std::size_t width = kCellWidthMin;
   for (const PlannedStage& stage : stages) {
     for (const std::string& text : {layers_words(stage), machines_words(stage), compose(stage.cut.parameter_count)}) {
       width = std::max(width, text.size() + kGap);

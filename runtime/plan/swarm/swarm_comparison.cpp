@@ -7,7 +7,6 @@
 namespace shoal {
 namespace {
 
-constexpr double kHourSeconds = 3600;
 constexpr double kMinuteSeconds = 60;
 constexpr double kStagesDivisor = 3.6;
 

@@ -10,6 +10,8 @@
 
 namespace shoal {
 
+inline constexpr double kHourSeconds = 3600;
+
 struct SwarmOrder {
   SwarmModel model;
   std::optional<SwarmTrace> trace;  // in place of drawn ones

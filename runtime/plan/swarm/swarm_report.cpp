@@ -14,7 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kHourSeconds = 3600;
 constexpr std::size_t kMinutesOfPoint = 10;  // mean of so many minutes is one point of a curve
 
 std::string policy_word(const SwarmPolicyResult& policy) {

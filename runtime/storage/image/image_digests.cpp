@@ -8,19 +8,18 @@
 #include <utility>
 
 #include "runtime/base/ensure.h"
+#include "runtime/storage/safetensors.h"
 #include "runtime/storage/state_names.h"
 
 namespace shoal {
 namespace {
 
-constexpr std::size_t kLengthBytes = 8;  // of the length before a header's text
-
 // Bytes of a header of which this much came, as far as that tells: its length first.
 std::uint64_t header_bytes_wanted(const std::vector<std::byte>& header) {
-  if (header.size() < kLengthBytes) return kLengthBytes;
+  if (header.size() < kSafetensorsLengthBytes) return kSafetensorsLengthBytes;
   std::uint64_t text_bytes = 0;
-  std::memcpy(&text_bytes, header.data(), kLengthBytes);
-  return kLengthBytes + text_bytes;
+  std::memcpy(&text_bytes, header.data(), kSafetensorsLengthBytes);
+  return kSafetensorsLengthBytes + text_bytes;
 }
 
 }  // namespace

@@ -15,15 +15,15 @@ namespace {
 
 constexpr std::size_t kEarlyMax = 1024;  // reports; the oldest is given up
 
-using TimeParts = std::array<double*, 7>;
+using TimeFields = std::array<double*, 7>;
 
-TimeParts parts_of(TimeBreakdown& time) {
+TimeFields parts_of(TimeBreakdown& time) {
   return {&time.wait, &time.commit, &time.wire, &time.reduce, &time.apply, &time.forward, &time.backward};
 }
 
 void add(TimeBreakdown& sum, TimeBreakdown part) {
-  const TimeParts sums = parts_of(sum);
-  const TimeParts added = parts_of(part);
+  const TimeFields sums = parts_of(sum);
+  const TimeFields added = parts_of(part);
   for (std::size_t i = 0; i < sums.size(); ++i) *sums[i] += *added[i];
 }
 

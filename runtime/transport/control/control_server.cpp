@@ -27,7 +27,7 @@
 namespace shoal {
 namespace {
 
-constexpr std::string_view kWho = "control";
+constexpr std::string_view kControlLog = "control";
 constexpr std::chrono::milliseconds kGoodbye{500};
 constexpr std::chrono::milliseconds kShortBreath{2};
 
@@ -300,7 +300,7 @@ ControlResponse ControlServer::State::response_to(const HttpMessage& message, co
   try {
     return found->second(request);
   } catch (const std::exception& error) {
-    log_error(kWho, request.method, ' ', request.path, ": ", error.what());
+    log_error(kControlLog, request.method, ' ', request.path, ": ", error.what());
     return control_error(500, compose("The spawner failed on ", request.path, ": ", error.what()));
   }
 }
@@ -311,8 +311,8 @@ void ControlServer::State::refuse(const std::string& address, const std::string&
     const std::lock_guard guard(mutex);
     line = refusals.refused(std::chrono::steady_clock::now());
   }
-  if (line.left_out > 0) log_warn(kWho, line.left_out, " more refusals were not logged");
-  if (line.write) log_warn(kWho, "refused a connection of ", address, ": ", reason);
+  if (line.left_out > 0) log_warn(kControlLog, line.left_out, " more refusals were not logged");
+  if (line.write) log_warn(kControlLog, "refused a connection of ", address, ": ", reason);
 }
 
 void ControlServer::State::join_finished() {

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kWho = "enrolment";
+constexpr std::string_view kEnrolmentLog = "enrolment";
 constexpr std::chrono::hours kRememberExpired{24 * 7};
 
 namespace fs = std::filesystem;
@@ -285,7 +285,7 @@ std::optional<ControlResponse> EnrolmentDesk::objection_to(const EnrolmentReques
                                                            const std::string& address) const {
   const TokenVerdict verdict = kept_.tokens.verify(request.secret, hooks_.now());
   if (verdict != TokenVerdict::kGood) {
-    log_warn(kWho, "refused ", address, ": ", verdict_text(verdict));
+    log_warn(kEnrolmentLog, "refused ", address, ": ", verdict_text(verdict));
     return control_error(403, std::string(verdict_text(verdict)));
   }
   if (request.protocol_version != here.protocol_version) {
@@ -300,7 +300,7 @@ std::optional<ControlResponse> EnrolmentDesk::objection_to(const EnrolmentReques
   const TokenRecord token = *kept_.tokens.record_of(request.secret);
   const bool is_barred = token.origin == TokenOrigin::kRun || kept_.revoked.is_barred(request.name, token.id);
   if (kept_.revoked.is_revoked(request.name) && is_barred) {
-    log_warn(kWho, "refused ", address, ": ", request.name, " was revoked, and comes with an older token");
+    log_warn(kEnrolmentLog, "refused ", address, ": ", request.name, " was revoked, and comes with an older token");
     return control_error(403, compose("The name ", request.name,
                                       " was revoked: its node was thrown out of the run. The run's operator can admit "
                                       "it again with a token that `shoal token new` makes from now on."));
@@ -325,7 +325,7 @@ ControlResponse EnrolmentDesk::enrol(const ControlRequest& http) {
   if (!recorded.ok()) {
     return control_error(503, compose("The spawner cannot admit a node now: ", recorded.failure().message, "."));
   }
-  log_info(kWho, "gave ", request->name, " at ", http.address, " a certificate");
+  log_info(kEnrolmentLog, "gave ", request->name, " at ", http.address, " a certificate");
   return ControlResponse{200, enrolment_answer_text({std::move(*certificate), authority_.certificate(), here})};
 }
 
@@ -335,7 +335,7 @@ Status EnrolmentDesk::spend(const TokenRecord& token, const TokenSecret& secret)
   (void)redeemed.redeem(secret, hooks_.now());
   const Status saved = save_tokens(files_.tokens, redeemed);
   if (!saved.ok()) {
-    log_error(kWho, "the use of a token cannot be recorded: ", saved.failure().message);
+    log_error(kEnrolmentLog, "the use of a token cannot be recorded: ", saved.failure().message);
     if (token.uses_max != 0) return saved;
   }
   kept_.tokens = std::move(redeemed);
@@ -353,7 +353,7 @@ Status EnrolmentDesk::record(const std::string& name, const std::string& certifi
     if (const Status kept = keep_book(std::move(book)); !kept.ok()) return kept;
   }
   const Status listed = kept_.issued.add({name, *serial, token, validity->not_after});
-  if (!listed.ok()) log_error(kWho, "a certificate cannot be recorded: ", listed.failure().message);
+  if (!listed.ok()) log_error(kEnrolmentLog, "a certificate cannot be recorded: ", listed.failure().message);
   return Done{};
 }
 
@@ -371,7 +371,7 @@ ControlResponse EnrolmentDesk::renew(const ControlRequest& http) {
   if (const Status recorded = record(name, *certificate, {}); !recorded.ok()) {
     return control_error(503, compose("The spawner cannot renew a certificate now: ", recorded.failure().message, "."));
   }
-  log_info(kWho, "renewed the certificate of ", name, " at ", http.address);
+  log_info(kEnrolmentLog, "renewed the certificate of ", name, " at ", http.address);
   return ControlResponse{200, renewal_answer_text(*certificate)};
 }
 

@@ -18,7 +18,7 @@ namespace shoal {
 namespace {
 
 constexpr int kBacklog = 64;
-constexpr std::string_view kPrefix = "shoal-lane-";
+constexpr std::string_view kDoorPrefix = "shoal-lane-";
 
 struct UnixAddress {
   sockaddr_un address{};
@@ -38,9 +38,9 @@ struct UnixAddress {
 
 [[nodiscard]] std::string unguessable_name() {
   constexpr char kDigits[] = "0123456789abcdefghijklmnopqrstuv";
-  std::array<unsigned char, kLocalDoorNameBytes - kPrefix.size()> random{};  // 5 bits of each are used
+  std::array<unsigned char, kLocalDoorNameBytes - kDoorPrefix.size()> random{};  // 5 bits of each are used
   ENSURE(RAND_bytes(random.data(), static_cast<int>(random.size())) == 1, "the system has randomness");
-  std::string name(kPrefix);
+  std::string name(kDoorPrefix);
   for (const unsigned char byte : random) name.push_back(kDigits[byte % 32]);
   return name;
 }

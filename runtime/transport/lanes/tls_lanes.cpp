@@ -11,19 +11,18 @@
 
 #include <caf/send.hpp>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/ensure.h"
 #include "runtime/base/log.h"
 #include "runtime/transport/lanes/local_lane_socket.h"
 #include "runtime/transport/lanes/tls_lane_socket.h"
+#include "runtime/transport/sockets.h"
 
 namespace shoal {
 namespace {
 
-constexpr std::string_view kWho = "transport";
 constexpr int kLookMilliseconds = 500;  // for connections that claim nothing
 constexpr int kAheadMilliseconds = 5;   // for users that have caught up
-
-[[nodiscard]] Instant now() { return std::chrono::steady_clock::now(); }
 
 [[nodiscard]] std::uint64_t unguessable_key() {
   std::uint64_t key = 0;
@@ -127,11 +126,11 @@ bool TlsLanes::is_stopping() const {
 
 void TlsLanes::work() {
   while (!is_stopping()) {
-    for (const DescriptorEvent& event : watch_.wait(wait_ms(now()))) hear(event);
+    for (const DescriptorEvent& event : watch_.wait(wait_ms(steady_now()))) hear(event);
     do_tasks();
     std::erase_if(connections_, [this](const auto& entry) {
       LaneConnection& connection = *entry.second;
-      const bool is_alive = !can_go_on(connection, now()) || turn(connection);
+      const bool is_alive = !can_go_on(connection, steady_now()) || turn(connection);
       if (!is_alive && connection.link()) bound_.erase(*connection.link());
       return !is_alive;
     });
@@ -172,9 +171,9 @@ void TlsLanes::accept_locally() {
       add_task(NewConnection{std::nullopt, std::make_unique<LocalLaneSocket>(std::move(*visit.socket))});
       continue;
     }
-    const RefusalLog::Line line = local_refusals_.refused(now());
-    if (line.left_out > 0) log_warn(kWho, line.left_out, " more refusals were not logged");
-    if (line.write) log_warn(kWho, "turned another user's process away from the local door");
+    const RefusalLog::Line line = local_refusals_.refused(steady_now());
+    if (line.left_out > 0) log_warn(kTransportLog, line.left_out, " more refusals were not logged");
+    if (line.write) log_warn(kTransportLog, "turned another user's process away from the local door");
     const std::lock_guard guard(mutex_);
     ++counters_.refused;
   }
@@ -192,9 +191,9 @@ void TlsLanes::do_tasks() {
 void TlsLanes::do_task(NewConnection& task) {
   if (!task.link) make_room_for_newcomer();
   const int descriptor = task.socket->descriptor();
-  auto connection = std::make_unique<LaneConnection>(std::move(task.socket), limits_, now());
+  auto connection = std::make_unique<LaneConnection>(std::move(task.socket), limits_, steady_now());
   if (!watch_.add(descriptor, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)) {
-    log_warn(kWho, "a lane cannot be watched and is closed: ", std::strerror(errno));
+    log_warn(kTransportLog, "a lane cannot be watched and is closed: ", std::strerror(errno));
     if (task.link) change(*task.link, LaneChange::Kind::kLost, "it cannot be watched");
     return;
   }
@@ -230,12 +229,12 @@ void TlsLanes::do_task(const IsOver& task) {
 }
 
 bool TlsLanes::turn(LaneConnection& connection) {
-  LaneConnection::Heard heard = connection.read(now(), rates_.down);
+  LaneConnection::Heard heard = connection.read(steady_now(), rates_.down);
   if (heard.letter) deliver(connection, std::move(*heard.letter));
   if (heard.arriving) tell_progress(*connection.link(), std::move(*heard.arriving));
   if (heard.claim && !claim(connection, *heard.claim)) return false;
   LaneConnection::Said said;
-  if (heard.broken.empty()) said = connection.write(now(), rates_.up);
+  if (heard.broken.empty()) said = connection.write(steady_now(), rates_.up);
   if (said.has_room_again) change(*connection.link(), LaneChange::Kind::kRoom);
   const std::string& broken = heard.broken.empty() ? said.broken : heard.broken;
   if (broken.empty()) return true;
@@ -253,7 +252,7 @@ bool TlsLanes::claim(LaneConnection& connection, const LaneClaim& claim) {
     if (!link) ++counters_.refused;
   }
   if (!link) {
-    log_warn(kWho, "closed a lane that was opened with a key of no link");
+    log_warn(kTransportLog, "closed a lane that was opened with a key of no link");
     return false;
   }
   if (claim.way == 0 || claim.way != connection.way() || !door_) return bind(connection, *link);
@@ -292,7 +291,7 @@ void TlsLanes::break_off(const LaneConnection& connection, const std::string& re
 }
 
 void TlsLanes::end_unclaimed() {
-  const Instant limit = now() - limits_.claim_timeout;
+  const Instant limit = steady_now() - limits_.claim_timeout;
   const auto ended = std::erase_if(connections_, [limit](const auto& connection) {
     return !connection.second->link() && connection.second->began() < limit;
   });

@@ -12,7 +12,7 @@
 
 #include "runtime/transport/caf_config.h"
 
-namespace shoal {
+namespace shoal::io_router_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -120,4 +120,4 @@ TEST_F(IoRouter, EndsLikeAnyActor) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::io_router_test

@@ -7,16 +7,16 @@
 #include "tests/runtime/router/held_lanes.h"
 #include "tests/support/resident_values.h"
 
-namespace shoal {
+namespace shoal::router_lanes_test {
 namespace {
 
 using namespace std::chrono_literals;
+using test_support::forward_of;
+using test_support::HeldLanes;
+using test_support::kFirst;
+using test_support::kSecond;
+using test_support::Network;
 using ::testing::ElementsAre;
-using testing::forward_of;
-using testing::HeldLanes;
-using testing::kFirst;
-using testing::kSecond;
-using testing::Network;
 
 // Node 2 sends to node 3 by these lanes.
 struct TwoWays : Network {
@@ -89,4 +89,4 @@ TEST(RouterLanes, ALinkWhoseLaneIsLostIsDialledAgainByWhoKnewNothingOfIt) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::router_lanes_test

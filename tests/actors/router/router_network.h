@@ -15,7 +15,7 @@
 #include "actors/router/router.h"
 #include "actors/router/tensor_copier.h"
 
-namespace shoal::testing {
+namespace shoal::test_support {
 
 inline constexpr RunId kRun{7};
 inline constexpr Term kTerm{2};
@@ -174,4 +174,4 @@ inline Forward forward_of(std::uint64_t position) {
   return forward;
 }
 
-}  // namespace shoal::testing
+}  // namespace shoal::test_support

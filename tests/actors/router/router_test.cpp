@@ -8,19 +8,19 @@
 
 #include "tests/actors/router/router_network.h"
 
-namespace shoal {
+namespace shoal::router_test {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::forward_of;
-using testing::Heard;
-using testing::kFirst;
-using testing::kRun;
-using testing::kSecond;
-using testing::kTerm;
-using testing::Network;
-using testing::recorder;
-using testing::tensor_of;
+using test_support::forward_of;
+using test_support::Heard;
+using test_support::kFirst;
+using test_support::kRun;
+using test_support::kSecond;
+using test_support::kTerm;
+using test_support::Network;
+using test_support::recorder;
+using test_support::tensor_of;
 
 TEST(Router, AJoinIsAnsweredOverItsLinkAndGivesTheProcessItsNumber) {
   Network net;
@@ -227,4 +227,4 @@ TEST(Router, TheSpawnerReportsALostProcessAndLettersWaitForItsReturn) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::router_test

@@ -11,7 +11,7 @@
 #include "runtime/trace/metrics/step_record.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::branch_advice_test {
 namespace {
 
 using Changes = std::vector<KeyChange>;
@@ -95,4 +95,4 @@ TEST(BranchAdvice, IsOneSentenceWithBothValuesAndTheCommand) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::branch_advice_test

@@ -9,7 +9,7 @@
 #include "runtime/base/file.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::branch_command_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -95,4 +95,4 @@ TEST_F(BranchCommand, ThatWantsAnotherOneIsToldWhatStandsHalfMade) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::branch_command_test

@@ -41,7 +41,7 @@ extern "C" int fdatasync(int descriptor) {
   return static_cast<int>(::syscall(SYS_fdatasync, descriptor));
 }
 
-namespace shoal {
+namespace shoal::branch_entry_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -272,4 +272,4 @@ TEST_F(BranchEntry, AtACheckpointThatIsNotThereIsRefused) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::branch_entry_test

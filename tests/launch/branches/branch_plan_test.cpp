@@ -7,7 +7,7 @@
 #include "launch/branches/branch_keys.h"
 #include "runtime/base/config_file.h"
 
-namespace shoal {
+namespace shoal::branch_plan_test {
 namespace {
 
 using testing::AllOf;
@@ -190,4 +190,4 @@ TEST(BranchPlan, ItsNumberIsNewToEverybody) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::branch_plan_test

@@ -8,7 +8,7 @@
 
 #include "launch/interface.h"
 
-namespace shoal {
+namespace shoal::answers_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -119,4 +119,4 @@ TEST(StatusAnswer, SaysWhatRoundsLost) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::answers_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::checkpoint_test {
 namespace {
 
 using testing::HasSubstr;
@@ -64,4 +64,4 @@ TEST(CheckpointWait, FailsByTheDiskWhereItCouldNotBeSaved) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::checkpoint_test

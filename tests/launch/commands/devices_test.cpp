@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::devices_test {
 namespace {
 
 using ::testing::AllOf;
@@ -77,4 +77,4 @@ TEST(Devices, AnAbsentOneEndsTheCommandAndIsNamed) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::devices_test

@@ -10,7 +10,7 @@
 #include "launch/interface.h"
 #include "runtime/base/config_file.h"
 
-namespace shoal {
+namespace shoal::experiment_test {
 namespace {
 
 using testing::HasSubstr;
@@ -112,4 +112,4 @@ TEST(Experiments, GiveASwarmFourTimesOneWorkersTokens) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::experiment_test

@@ -6,7 +6,7 @@
 #include "runtime/base/config_file.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::logs_test {
 namespace {
 
 using testing::AllOf;
@@ -72,4 +72,4 @@ TEST(LogsOfNoRun, AreRefused) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::logs_test

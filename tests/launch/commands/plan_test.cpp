@@ -10,7 +10,7 @@
 #include "launch/interface.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::plan_test {
 namespace {
 
 using testing::HasSubstr;
@@ -99,4 +99,4 @@ TEST(PlanCommand, MeasuresARun) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::plan_test

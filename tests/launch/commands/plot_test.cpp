@@ -11,7 +11,7 @@
 #include "runtime/trace/metrics/step_record.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::plot_test {
 namespace {
 
 using testing::ElementsAre;
@@ -117,4 +117,4 @@ TEST(PlotCommand, ARunDrawsItselfAtItsEndIfItHasAStep) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::plot_test

@@ -10,7 +10,7 @@
 #include "runtime/transport/certificates.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::run_entry_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -115,4 +115,4 @@ TEST_F(RunEntry, APlaceWhereNothingCanBeMadeIsNamed) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::run_entry_test

@@ -9,7 +9,7 @@
 #include "launch/interface.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::simulate_swarm_test {
 namespace {
 
 using testing::HasSubstr;
@@ -91,4 +91,4 @@ TEST(SimulateSwarmCommand, ReadsATrace) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::simulate_swarm_test

@@ -9,7 +9,7 @@
 #include "launch/interface.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::simulate_test {
 namespace {
 
 using testing::HasSubstr;
@@ -96,4 +96,4 @@ TEST(SimulateCommand, MeasuresARun) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::simulate_test

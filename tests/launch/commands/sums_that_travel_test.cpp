@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::sums_that_travel_test {
 namespace {
 
 // One layer: twelve times width x width parameters, and a few more.
@@ -40,4 +40,4 @@ TEST(SumsCanTravel, RoundsGiveMeansAndAveragesBesideThem) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::sums_that_travel_test

@@ -10,7 +10,7 @@
 #include "launch/interface.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::trace_test {
 namespace {
 
 using testing::HasSubstr;
@@ -80,4 +80,4 @@ TEST(RunWeights, ThatCannotBeComparedAreAnError) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::trace_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::versions_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -31,4 +31,4 @@ TEST(Versions, AWorkerThatSaysNothingHasNothing) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::versions_test

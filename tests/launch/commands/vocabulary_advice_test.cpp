@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::vocabulary_advice_test {
 namespace {
 
 using testing::HasSubstr;
@@ -40,4 +40,4 @@ TEST(VocabularyAdvice, SaysNothingOfPaddingWhereThereIsNone) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::vocabulary_advice_test

@@ -12,7 +12,7 @@
 #include "launch/processes/run_hold.h"
 #include "runtime/trace/metrics/step_record.h"
 
-namespace shoal {
+namespace shoal::live_run_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -102,4 +102,4 @@ TEST(LiveRun, OneProcessThatHasEndedIsOver) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::live_run_test

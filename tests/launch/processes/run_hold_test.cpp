@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace shoal {
+namespace shoal::run_hold_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -37,4 +37,4 @@ TEST(RunHold, NeedsADirectoryThatCanBeMade) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::run_hold_test

@@ -9,7 +9,7 @@
 #include "runtime/base/file.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::untold_test {
 namespace {
 
 using testing::ElementsAre;
@@ -96,4 +96,4 @@ TEST_F(Untold, AWordThatWasCutShortIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::untold_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::attention_choice_test {
 namespace {
 
 using enum AttentionOperator;
@@ -54,4 +54,4 @@ TEST(AttentionChoice, FallsBackFurtherWhereFlashAttentionTakesNothing) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::attention_choice_test

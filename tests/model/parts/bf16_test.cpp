@@ -16,7 +16,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/silu.h>
 
-namespace shoal {
+namespace shoal::bf16_test {
 namespace {
 
 class Bf16Parts : public testing::Test {
@@ -145,4 +145,4 @@ TEST_F(Bf16Parts, CopiesAreThoseOfTheWeightsWhenTheyWereWritten) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::bf16_test

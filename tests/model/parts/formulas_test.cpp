@@ -10,7 +10,7 @@
 
 #include <ATen/ops/zeros.h>
 
-namespace shoal {
+namespace shoal::formulas_test {
 namespace {
 
 constexpr double kTolerance = 2e-6;
@@ -174,4 +174,4 @@ TEST(Formulas, AttentionOfGroups) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::formulas_test

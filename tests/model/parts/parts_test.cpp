@@ -12,7 +12,7 @@
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn_like.h>
 
-namespace shoal {
+namespace shoal::parts_test {
 namespace {
 
 using OfProjections = ParameterGradients::OfProjections;
@@ -202,4 +202,4 @@ TEST(ParameterGradients, HoldOneGradientForEachParameter) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::parts_test

@@ -11,19 +11,19 @@
 namespace shoal::observed {
 namespace {
 
-bool is_order(Kind kind) {
+bool is_group_order(Kind kind) {
   return kind == Kind::kOpen || kind == Kind::kZero || kind == Kind::kPrepare || kind == Kind::kReduce;
 }
 
 // Names the letters that change a replica, or show in its trace.
 bool is_read_by_replica(Kind kind) {
   return kind == Kind::kForward || kind == Kind::kBackward || kind == Kind::kAsk || kind == Kind::kPart ||
-         is_order(kind) || kind == Kind::kStepSum;
+         is_group_order(kind) || kind == Kind::kStepSum;
 }
 
 bool is_entry(TraceKind kind) { return kind == TraceKind::kView || kind == TraceKind::kCommit; }
 
-auto name_of(const Cause& cause) { return std::tuple(cause.branch, cause.step, cause.microbatch.value); }
+auto planned_name_of(const Cause& cause) { return std::tuple(cause.branch, cause.step, cause.microbatch.value); }
 
 std::vector<std::int64_t> ends_of_routers(const RunTrace& trace) {
   std::vector<std::int64_t> ends(trace.lives.size(), 0);
@@ -145,12 +145,12 @@ std::optional<Objection> Run::receive(const TracedEvent& traced) {
     return Objection{"P-10", compose("takes a ", text_of(letter), " that nobody sent")};
   }
   if (letter.kind == Kind::kManifest || letter.kind == Kind::kReduced) answers_.take(letter);
-  if (letter.kind == Kind::kBackward && letter.cause.hop == 0) loader_.answered.insert(name_of(letter.cause));
+  if (letter.kind == Kind::kBackward && letter.cause.hop == 0) loader_.answered.insert(planned_name_of(letter.cause));
   requests_.hear(traced.life, letter);
   const auto reader = replicas_.find(letter.subject);
   const bool is_here = reader != replicas_.end() && reader->second.first == traced.life;  // else it is of that one
   if (!is_read_by_replica(letter.kind) || !is_here) return std::nullopt;
-  if (!letter.round && (is_order(letter.kind) || letter.kind == Kind::kPart)) letter.orders = orders_of(letter);
+  if (!letter.round && (is_group_order(letter.kind) || letter.kind == Kind::kPart)) letter.orders = orders_of(letter);
   reader->second.second.take(letter);
   return std::nullopt;
 }
@@ -163,7 +163,7 @@ std::optional<Objection> Run::send(const TracedEvent& traced) {
     if (auto why_not = requests_.send(traced.life, letter, end_)) return why_not;
   }
   if (is_request && letter.cause.hop == 0) {
-    const bool was_planned = letter.is_evaluation || loader_.sent.contains(name_of(letter.cause));
+    const bool was_planned = letter.is_evaluation || loader_.sent.contains(planned_name_of(letter.cause));
     return was_planned ? std::nullopt : std::optional(Objection{"P-14", "sends what the data loader has not"});
   }
   return say_of_replica(traced, letter);
@@ -199,7 +199,7 @@ std::optional<Objection> Run::say_of_group(const TracedEvent& traced) {
   const StageId stage = letter.kind == Kind::kMissing ? StageId{letter.cause.hop} : letter.stage();
   Group& group = groups_.try_emplace(traced.event.incarnation, traced.event.incarnation, stage).first->second;
   if (auto why_not = group.say(letter, hearing_of(group, letter.cause.step))) return why_not;
-  if (!is_order(letter.kind) || letter.round) return std::nullopt;
+  if (!is_group_order(letter.kind) || letter.round) return std::nullopt;
   OrderName name = group.order();
   if (letter.kind != Kind::kReduce) name.members = 0;
   const Cause& cause = letter.cause;
@@ -209,7 +209,7 @@ std::optional<Objection> Run::say_of_group(const TracedEvent& traced) {
 
 std::optional<Objection> Run::take_of_loader(const TracedEvent& traced) {
   const TraceEvent& event = traced.event;
-  if (event.kind == TraceKind::kPath) loader_.sent.insert(name_of(event.cause));
+  if (event.kind == TraceKind::kPath) loader_.sent.insert(planned_name_of(event.cause));
   if (event.kind != TraceKind::kSend || event.detail_text() != "AllAnswered") return std::nullopt;
   const Microbatches plan = plan_of(event.cause.step, end_);
   for (std::uint32_t microbatch = 0; microbatch < shape_.microbatches; ++microbatch) {

@@ -9,7 +9,7 @@
 
 #include "runtime/base/machine/scratch_folder.h"
 
-namespace shoal {
+namespace shoal::available_memory_test {
 namespace {
 
 class AvailableMemory : public ::testing::Test {
@@ -76,4 +76,4 @@ TEST_F(AvailableMemory, OfAProcessIsReadByName) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::available_memory_test

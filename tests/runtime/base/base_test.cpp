@@ -16,7 +16,7 @@
 #include "runtime/base/log.h"
 #include "tests/support/manual_clock.h"
 
-namespace shoal {
+namespace shoal::base_test {
 namespace {
 
 using testing::HasSubstr;
@@ -162,4 +162,4 @@ TEST(ManualClock, MovesOnlyByHandAndItsWallAlone) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::base_test

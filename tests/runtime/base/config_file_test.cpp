@@ -13,7 +13,7 @@
 #include "runtime/base/config_keys.h"
 #include "runtime/base/file.h"
 
-namespace shoal {
+namespace shoal::config_file_test {
 namespace {
 
 using testing::AllOf;
@@ -597,4 +597,4 @@ TEST(ConfigFile, TheBenchmarksSizesAreTheIssues) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::config_file_test

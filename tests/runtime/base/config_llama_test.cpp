@@ -5,7 +5,7 @@
 #include "runtime/base/config_file.h"
 #include "runtime/base/config_keys.h"
 
-namespace shoal {
+namespace shoal::config_llama_test {
 namespace {
 
 using testing::AllOf;
@@ -77,4 +77,4 @@ TEST(ConfigOfAGpt2, HasNoKeyOfALlama) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::config_llama_test

@@ -9,7 +9,7 @@
 
 #include "runtime/base/arithmetic/jitter.h"
 
-namespace shoal {
+namespace shoal::counter_random_test {
 namespace {
 
 using Counter = std::array<std::uint32_t, 4>;
@@ -70,4 +70,4 @@ TEST(Jitter, SpreadsPausesEvenlyAndAsTheSeedSays) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::counter_random_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::gpu_driver_test {
 namespace {
 
 using ::testing::AnyOf;
@@ -66,4 +66,4 @@ TEST(GpuDriver, ThisMachineAnswers) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::gpu_driver_test

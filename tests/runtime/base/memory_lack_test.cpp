@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-namespace shoal {
+namespace shoal::memory_lack_test {
 namespace {
 
 TEST(MemoryLack, IsToldByWhoAsksForMemoryOrThreads) {
@@ -25,4 +25,4 @@ TEST(MemoryLack, IsNotWhatOtherErrorsTell) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::memory_lack_test

@@ -5,7 +5,7 @@
 
 #include <map>
 
-namespace shoal {
+namespace shoal::next_look_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -80,4 +80,4 @@ TEST(NextLook, StandsATimerThatIsALittleEarly) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::next_look_test

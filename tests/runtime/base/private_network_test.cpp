@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::private_network_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -56,4 +56,4 @@ TEST(PrivateNetwork, KnowsThisMachinesLoopback) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::private_network_test

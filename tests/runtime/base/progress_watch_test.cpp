@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::progress_watch_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -76,4 +76,4 @@ TEST(GivenOnce, SilenceOfBeforeTheGiverListenedCountsNothing) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::progress_watch_test

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-namespace shoal {
+namespace shoal::quantity_words_test {
 namespace {
 
 TEST(QuantityWords, CountWithTheRightPlural) {
@@ -44,4 +44,4 @@ TEST(QuantityWords, BytesAreInUnitsOfAThousand) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::quantity_words_test

@@ -10,7 +10,7 @@
 
 #include "runtime/base/compose.h"
 
-namespace shoal {
+namespace shoal::restart_policy_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -281,4 +281,4 @@ TEST(RestartPolicy, NeverRestartsMoreThanItsBudgetWithinAnyWindow) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::restart_policy_test

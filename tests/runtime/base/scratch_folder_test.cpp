@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 
-namespace shoal {
+namespace shoal::scratch_folder_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -92,4 +92,4 @@ TEST_F(ScratchFolderTest, NeedsAPlaceThatIsThere) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::scratch_folder_test

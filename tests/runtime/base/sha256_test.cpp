@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-namespace shoal {
+namespace shoal::sha256_test {
 namespace {
 
 constexpr const char* kOfAbc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
@@ -51,4 +51,4 @@ TEST(Sha256, HashesAFileAndNamesTheOneItCannotRead) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::sha256_test

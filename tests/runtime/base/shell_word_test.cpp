@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <string>
 
-namespace shoal {
+namespace shoal::shell_word_test {
 namespace {
 
 std::string echoed_by_shell(const std::string& word) {
@@ -37,4 +37,4 @@ TEST(ShellWord, LeavesPlainWordsAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::shell_word_test

@@ -5,7 +5,7 @@
 
 #include <random>
 
-namespace shoal {
+namespace shoal::utc_time_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -36,4 +36,4 @@ TEST(UtcTime, OtherTextsAreNoMoments) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::utc_time_test

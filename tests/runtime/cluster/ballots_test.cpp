@@ -7,7 +7,7 @@
 
 #include "tests/support/commit_policies.h"
 
-namespace shoal {
+namespace shoal::ballots_test {
 namespace {
 
 constexpr RunId kRun{9};
@@ -218,4 +218,4 @@ TEST(Ballots, AgreeWithAListOfWhatHappened) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::ballots_test

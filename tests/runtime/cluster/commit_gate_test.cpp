@@ -6,7 +6,7 @@
 #include <functional>
 #include <random>
 
-namespace shoal {
+namespace shoal::commit_gate_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -87,4 +87,4 @@ TEST(CommitGate, NamesAllThatIsWaitedForAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::commit_gate_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::failed_starts_test {
 namespace {
 
 TEST(FailedStarts, OfThreeNodesAreHopelessWhoeverIsLeft) {
@@ -36,4 +36,4 @@ TEST(FailedStarts, OfAllThereAreMayHaveBeenPassing) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::failed_starts_test

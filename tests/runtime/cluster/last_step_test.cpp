@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::last_step_test {
 namespace {
 
 constexpr std::uint64_t kTarget = 10;
@@ -69,4 +69,4 @@ TEST(LastStep, AFailureIsKnownFromAStop) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::last_step_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::number_block_test {
 namespace {
 
 TEST(ReservedNumbers, AreGivenOnceAndBlockAfterBlock) {  // P-4
@@ -43,4 +43,4 @@ TEST(ReservedNumbers, OfAnEarlierTermAreBelowItsFirstBlock) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::number_block_test

@@ -11,7 +11,7 @@
 #include "runtime/cluster/process_directory.h"
 #include "runtime/cluster/restart_budget.h"
 
-namespace shoal {
+namespace shoal::placement_test {
 namespace {
 
 using std::chrono::seconds;
@@ -154,4 +154,4 @@ TEST(RestartBudget, IsUsedUpWithinItsWindowOnly) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::placement_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::replicas_wanted_test {
 namespace {
 
 TEST(ReplicasWanted, OneNumberGoesForEveryStage) {
@@ -29,4 +29,4 @@ TEST(ReplicasWanted, AListHasOneForEachStageAndNoneBeyond) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::replicas_wanted_test

@@ -5,7 +5,7 @@
 
 #include <random>
 
-namespace shoal {
+namespace shoal::roster_test {
 namespace {
 
 using Replicas = std::vector<Incarnation>;
@@ -217,4 +217,4 @@ TEST(Roster, NobodyIsAskedForAStateThatHasNone) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::roster_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::start_search_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -40,4 +40,4 @@ TEST(StartSearch, PassesOverInTheEndAndThenIsOver) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::start_search_test

@@ -8,7 +8,7 @@
 #include <random>
 #include <utility>
 
-namespace shoal {
+namespace shoal::starting_replicas_test {
 namespace {
 
 constexpr std::uint64_t kVersion = 7;
@@ -180,4 +180,4 @@ TEST(StartingReplicas, AreTakenInOneOrder) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::starting_replicas_test

@@ -11,7 +11,7 @@
 
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::batch_test {
 namespace {
 
 // A text whose neighbouring bytes differ, so that a shift by one is seen.
@@ -154,4 +154,4 @@ TEST(Evaluation, TellsTheBytesOfItsTargets) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::batch_test

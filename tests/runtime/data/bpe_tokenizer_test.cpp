@@ -10,7 +10,7 @@
 
 #include "tests/runtime/data/small_ranks.h"
 
-namespace shoal {
+namespace shoal::bpe_tokenizer_test {
 namespace {
 
 using testing::ElementsAre;
@@ -126,4 +126,4 @@ TEST(BpeTokenizer, RefusesATokenSetWithoutEveryByte) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::bpe_tokenizer_test

@@ -12,7 +12,7 @@
 #include "runtime/base/file.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::command_test {
 namespace {
 
 Command command(const Scratch& scratch, std::vector<std::string> arguments) {
@@ -97,4 +97,4 @@ TEST(RunCommand, NamesAProgramThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::command_test

@@ -8,7 +8,7 @@
 #include "runtime/data/bpe_tokenizer.h"
 #include "tests/runtime/data/small_ranks.h"
 
-namespace shoal {
+namespace shoal::hugging_face_tokenizer_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -47,4 +47,4 @@ TEST(HuggingFaceTokenizer, ListsEachWayToCutATokenInTwoByRank) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::hugging_face_tokenizer_test

@@ -11,7 +11,7 @@
 
 #include "runtime/base/ensure.h"
 
-namespace shoal {
+namespace shoal::order_test {
 namespace {
 
 using Offsets = std::vector<std::uint64_t>;
@@ -170,4 +170,4 @@ TEST(KeyedPermutation, SpreadsNeighbours) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::order_test

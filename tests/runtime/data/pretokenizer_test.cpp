@@ -7,7 +7,7 @@
 #include <cctype>
 #include <random>
 
-namespace shoal {
+namespace shoal::pretokenizer_test {
 namespace {
 
 using testing::ElementsAre;
@@ -148,4 +148,4 @@ TEST(Seam, ChangesNoPiece) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::pretokenizer_test

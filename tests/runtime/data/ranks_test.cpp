@@ -11,7 +11,7 @@
 #include "tests/runtime/data/scratch.h"
 #include "tests/runtime/data/small_ranks.h"
 
-namespace shoal {
+namespace shoal::ranks_test {
 namespace {
 
 using testing::AllOf;
@@ -93,4 +93,4 @@ TEST(FetchGpt2Ranks, SaysWhenThereIsNoPip) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::ranks_test

@@ -14,7 +14,7 @@
 #include "runtime/data/tokens.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::shards_test {
 namespace {
 
 using testing::ElementsAre;
@@ -226,4 +226,4 @@ TEST(Shards, BecomeTokensWithASplit) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::shards_test

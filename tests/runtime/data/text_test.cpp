@@ -13,7 +13,7 @@
 #include "runtime/data/r_data.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::text_test {
 namespace {
 
 using testing::HasSubstr;
@@ -156,4 +156,4 @@ TEST(ObtainCorpus, TakesAnyOtherNameAsAPath) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::text_test

@@ -14,7 +14,7 @@
 #include "tests/runtime/data/scratch.h"
 #include "tests/runtime/data/small_ranks.h"
 
-namespace shoal {
+namespace shoal::token_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -151,4 +151,4 @@ TEST(CorpusSha256, NamesTheTextAndATokenizerOfOnesOwn) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::token_file_test

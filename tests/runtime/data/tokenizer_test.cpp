@@ -10,7 +10,7 @@
 #include "tests/runtime/data/scratch.h"
 #include "tests/runtime/data/small_ranks.h"
 
-namespace shoal {
+namespace shoal::tokenizer_test {
 namespace {
 
 using testing::AllOf;
@@ -91,4 +91,4 @@ TEST(SettleVocabulary, NeedsNoFileForANamedTokenizer) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::tokenizer_test

@@ -14,7 +14,7 @@
 #include "tests/runtime/data/scratch.h"
 #include "tests/runtime/data/small_ranks.h"
 
-namespace shoal {
+namespace shoal::tokens_test {
 namespace {
 
 using testing::AllOf;
@@ -137,4 +137,4 @@ TEST(OpenTokens, KeepsTheTokensOfAFileOfRanks) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::tokens_test

@@ -5,7 +5,7 @@
 
 #include <random>
 
-namespace shoal {
+namespace shoal::utf8_stream_test {
 namespace {
 
 std::string all_of(std::string_view bytes) {
@@ -88,4 +88,4 @@ TEST(WithoutControls, LeavesNothingThatATerminalObeys) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::utf8_stream_test

@@ -8,7 +8,7 @@
 
 #include "tests/runtime/device/drawn_words.h"
 
-namespace shoal {
+namespace shoal::digest_test {
 namespace {
 
 std::uint64_t digest_of(const std::vector<std::vector<std::uint32_t>>& tensors) {
@@ -48,4 +48,4 @@ TEST(Digest, IsTheDefinitionInItsHeader) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::digest_test

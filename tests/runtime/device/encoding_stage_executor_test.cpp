@@ -12,7 +12,7 @@
 #include "runtime/sync/wire/wire_codec.h"
 #include "tests/runtime/device/local_pipeline.h"
 
-namespace shoal {
+namespace shoal::encoding_stage_executor_test {
 namespace {
 
 constexpr std::uint32_t kMicrobatches = 6;
@@ -365,4 +365,4 @@ TEST(EncodedBorders, APacedDeviceEncodesAsWell) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::encoding_stage_executor_test

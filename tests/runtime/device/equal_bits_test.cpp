@@ -8,7 +8,7 @@
 #include "runtime/base/machine/bf16_units.h"
 #include "tests/runtime/device/local_pipeline.h"
 
-namespace shoal {
+namespace shoal::equal_bits_test {
 namespace {
 
 constexpr std::uint32_t kMicrobatches = 6;
@@ -205,4 +205,4 @@ TEST(EqualBits, TwoReplicasThatShareTheStepAddUpToOne) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::equal_bits_test

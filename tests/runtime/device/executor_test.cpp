@@ -6,7 +6,7 @@
 
 #include "tests/runtime/device/local_pipeline.h"
 
-namespace shoal {
+namespace shoal::executor_test {
 namespace {
 
 constexpr std::uint32_t kMicrobatches = 6;
@@ -230,4 +230,4 @@ TEST(ExecutorFactory, RefusesDevicesAndStagesThatDoNotExist) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::executor_test

@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::gemm_choice_test {
 namespace {
 
 TEST(GemmChoice, TheFingerprintNamesLibraryChoiceInstructionsAndThreads) {
@@ -63,4 +63,4 @@ TEST(GemmChoice, TheFastPathIsForcedWhereTheProcessorIsNotIntelsAndFastEnough) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::gemm_choice_test

@@ -14,7 +14,7 @@
 #include "runtime/storage/inner_parts.h"
 #include "tests/runtime/device/local_pipeline.h"
 
-namespace shoal {
+namespace shoal::outer_state_test {
 namespace {
 
 constexpr std::uint32_t kMicrobatches = 6;
@@ -423,4 +423,4 @@ TEST(OuterState, ResettingStartsTheAveragesOfTheFragmentAnew) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::outer_state_test

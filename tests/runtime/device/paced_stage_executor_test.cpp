@@ -7,7 +7,7 @@
 
 #include "tests/runtime/device/local_pipeline.h"
 
-namespace shoal {
+namespace shoal::paced_stage_executor_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -80,4 +80,4 @@ TEST(PacedExecutor, WaitsOncePerForwardAndOncePerHalfOfABackward) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::paced_stage_executor_test

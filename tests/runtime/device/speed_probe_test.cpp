@@ -8,7 +8,7 @@
 
 #include "runtime/base/machine/bf16_units.h"
 
-namespace shoal {
+namespace shoal::speed_probe_test {
 namespace {
 
 TEST(SpeedProbe, MeasuresNearlyTheSameAgain) {
@@ -28,4 +28,4 @@ TEST(SpeedProbe, MeasuresBf16WhereThereAreUnits) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::speed_probe_test

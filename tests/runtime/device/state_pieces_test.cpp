@@ -7,7 +7,7 @@
 #include "tests/runtime/device/local_pipeline.h"
 #include "tests/support/bounds/knobs.h"
 
-namespace shoal {
+namespace shoal::state_pieces_test {
 namespace {
 
 constexpr std::uint32_t kMicrobatches = 6;
@@ -127,4 +127,4 @@ TEST(StatePieces, OfRoundsHoldTheOuterState) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::state_pieces_test

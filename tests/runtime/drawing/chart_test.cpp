@@ -8,7 +8,7 @@
 
 #include "runtime/base/ensure.h"
 
-namespace shoal {
+namespace shoal::chart_test {
 namespace {
 
 using testing::HasSubstr;
@@ -83,4 +83,4 @@ TEST(Chart, RefusesAxesWithoutExtent) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::chart_test

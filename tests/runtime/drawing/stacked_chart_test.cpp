@@ -9,7 +9,7 @@
 
 #include "runtime/base/ensure.h"
 
-namespace shoal {
+namespace shoal::stacked_chart_test {
 namespace {
 
 using testing::HasSubstr;
@@ -109,4 +109,4 @@ TEST(StackedChart, RefusesWhatItCannotDraw) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::stacked_chart_test

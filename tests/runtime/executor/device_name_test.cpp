@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::device_name_test {
 namespace {
 
 TEST(DeviceName, NamesAProcessorAPaceAGpuOrAll) {
@@ -32,4 +32,4 @@ TEST(DeviceName, IsReadToItsEnd) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::device_name_test

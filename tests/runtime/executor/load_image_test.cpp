@@ -6,7 +6,7 @@
 #include "tests/support/bounds/knobs.h"
 #include "tests/support/fake_executor.h"
 
-namespace shoal {
+namespace shoal::load_image_test {
 namespace {
 
 FakeExecutor executor_of(std::uint32_t microbatches) {
@@ -45,4 +45,4 @@ TEST(LoadImage, TellsWhatGoesWrong) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::load_image_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::poison_hook_test {
 namespace {
 
 using testing::HasSubstr;
@@ -42,4 +42,4 @@ TEST(PoisonHook, OtherWordsAreRefused) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::poison_hook_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::experiment_plan_test {
 namespace {
 
 using testing::ElementsAre;
@@ -78,4 +78,4 @@ TEST(ExperimentPlan, WarnsOfFewerStepsThanARound) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::experiment_plan_test

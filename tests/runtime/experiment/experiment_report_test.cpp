@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-namespace shoal {
+namespace shoal::experiment_report_test {
 namespace {
 
 using testing::HasSubstr;
@@ -87,4 +87,4 @@ TEST(ExperimentReport, DrawsAnExperimentThatHasNotBegun) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::experiment_report_test

@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-namespace shoal {
+namespace shoal::run_outcome_test {
 namespace {
 
 std::string evaluation(std::uint64_t step, double loss) {
@@ -95,4 +95,4 @@ TEST(RunOutcome, ReadsABrokenFileAsFarAsItGot) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::run_outcome_test

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace shoal {
+namespace shoal::branches_test {
 namespace {
 
 // One stage, one replica, so many steps committed on the branch.
@@ -94,4 +94,4 @@ TEST(Branches, WhoGoesOnIsOnTheBranchOfTheView) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::branches_test

@@ -10,7 +10,7 @@
 
 #include "tests/support/commit_policies.h"
 
-namespace shoal {
+namespace shoal::commit_test {
 namespace {
 
 const CommitPolicy kPolicy = rising_rate(1);
@@ -91,4 +91,4 @@ TEST(CommitSkip, ALossOrNormThatIsNotFiniteSkips) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::commit_test

@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-namespace shoal {
+namespace shoal::contributed_tokens_test {
 namespace {
 
 // A journal of one replica that follows what a run counted at every `period` steps.
@@ -141,4 +141,4 @@ TEST(ContributedTokens, AreAllThatARoundMayAskFor) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::contributed_tokens_test

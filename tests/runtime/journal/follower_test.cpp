@@ -6,7 +6,7 @@
 
 #include <random>
 
-namespace shoal {
+namespace shoal::follower_test {
 namespace {
 
 constexpr Instant kNow = Instant{} + std::chrono::hours(1);
@@ -255,4 +255,4 @@ TEST(JournalFollower, ComparesWhatIsKeptOnBothSides) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::follower_test

@@ -9,7 +9,7 @@
 
 #include "runtime/base/config_keys.h"
 
-namespace shoal {
+namespace shoal::learning_rate_test {
 namespace {
 
 OptimConfig optim() {
@@ -69,4 +69,4 @@ TEST(LearningRate, NeedsNoWarmUp) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::learning_rate_test

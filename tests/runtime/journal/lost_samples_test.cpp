@@ -9,7 +9,7 @@
 
 #include "tests/support/requeue_model.h"
 
-namespace shoal {
+namespace shoal::lost_samples_test {
 namespace {
 
 constexpr std::uint32_t kMicrobatches = 4;
@@ -329,4 +329,4 @@ TEST(LostSamples, TheModelSeesAnEntryThatIsReadElsewhere) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::lost_samples_test

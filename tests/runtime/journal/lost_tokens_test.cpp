@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace shoal {
+namespace shoal::lost_tokens_test {
 namespace {
 
 CommitRound round_of(std::uint32_t stage, std::uint64_t number, std::uint64_t lost, std::uint32_t fragment = 0) {
@@ -150,4 +150,4 @@ TEST(LostTokens, AreNeverMoreThanWereTrained) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::lost_tokens_test

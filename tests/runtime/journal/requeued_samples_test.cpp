@@ -7,7 +7,7 @@
 
 #include "runtime/base/ensure.h"
 
-namespace shoal {
+namespace shoal::requeued_samples_test {
 namespace {
 
 CommitRound losing(const std::vector<std::uint64_t>& places, std::uint64_t from) {
@@ -82,4 +82,4 @@ TEST(RequeuedSamples, ForgetsTheOldestButForTheirNumber) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::requeued_samples_test

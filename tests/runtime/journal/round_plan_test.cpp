@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::round_plan_test {
 namespace {
 
 // A stage's tensors and their names, in the order of names.
@@ -220,4 +220,4 @@ TEST(RoundSchedule, EachRoundIsContributedToOnceAndDueOnceInTurn) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::round_plan_test

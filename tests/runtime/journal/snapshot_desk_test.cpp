@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::snapshot_desk_test {
 namespace {
 
 JournalSnapshot at(std::uint64_t position) {
@@ -73,4 +73,4 @@ TEST(SnapshotDesk, RemembersTheNewestOrdersOfItsBranch) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::snapshot_desk_test

@@ -12,7 +12,7 @@
 #include "runtime/base/ensure.h"
 #include "tests/runtime/journal/journal_folder.h"
 
-namespace shoal {
+namespace shoal::store_cut_test {
 namespace {
 
 JournalSnapshot snapshot_at(std::uint64_t position) {
@@ -214,4 +214,4 @@ TEST(JournalCut, OfALongJournalTakesNotAllEntriesAtOnce) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::store_cut_test

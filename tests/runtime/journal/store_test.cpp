@@ -19,7 +19,7 @@
 #include "runtime/base/ensure.h"
 #include "tests/runtime/journal/journal_folder.h"
 
-namespace shoal {
+namespace shoal::store_test {
 namespace {
 
 TEST(Journal, ReturnsWhatWasAppendedAfterReopening) {
@@ -324,4 +324,4 @@ TEST(Journal, AnotherFileIsNotAJournal) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::store_test

@@ -11,7 +11,7 @@
 #include "messages/codec.h"
 #include "tests/support/journal/random_journal.h"
 
-namespace shoal {
+namespace shoal::view_state_test {
 namespace {
 
 constexpr std::size_t kEntries = 300;
@@ -107,4 +107,4 @@ TEST(ViewState, WithoutAnyPartOfItIsAnotherOne) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::view_state_test

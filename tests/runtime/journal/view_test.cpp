@@ -5,7 +5,7 @@
 
 #include "runtime/base/ensure.h"
 
-namespace shoal {
+namespace shoal::view_test {
 namespace {
 
 constexpr StageId kFirst{0};
@@ -257,4 +257,4 @@ TEST(View, RemembersTheTotalsOfBoundedlyManySteps) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::view_test

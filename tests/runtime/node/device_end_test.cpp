@@ -6,7 +6,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/machine/memory_lack.h"
 
-namespace shoal {
+namespace shoal::device_end_test {
 namespace {
 
 constexpr Incarnation kGuilty{4};
@@ -48,4 +48,4 @@ TEST(DeviceEnd, WithoutAMicrobatchNoneIsSuspected) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::device_end_test

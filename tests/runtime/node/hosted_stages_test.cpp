@@ -9,7 +9,7 @@
 
 #include "runtime/base/compose.h"
 
-namespace shoal {
+namespace shoal::hosted_stages_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -175,4 +175,4 @@ TEST(HostedStages, NoNumberStartsTwiceAndNoTwoBranchesRunTogether) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::hosted_stages_test

@@ -11,7 +11,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/restart_policy.h"
 
-namespace shoal {
+namespace shoal::node_core_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -342,4 +342,4 @@ TEST(NodeCore, P28bAProcessWithAStageThatHangsIsGivenUp) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::node_core_test

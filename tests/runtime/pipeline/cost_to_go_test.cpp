@@ -10,7 +10,7 @@
 
 #include <gmock/gmock.h>
 
-namespace shoal {
+namespace shoal::cost_to_go_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -311,4 +311,4 @@ TEST(CostToGo, ManyReplicasComeNearTheBestSplitToo) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::cost_to_go_test

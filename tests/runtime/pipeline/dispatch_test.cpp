@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-namespace shoal {
+namespace shoal::dispatch_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -566,4 +566,4 @@ TEST(DataLoaderCore, AnEvaluationEndsWhenItsTextCanBeReadAgain) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::dispatch_test

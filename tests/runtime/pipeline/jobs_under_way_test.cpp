@@ -5,7 +5,7 @@
 
 #include "tests/support/member_bench.h"
 
-namespace shoal {
+namespace shoal::jobs_under_way_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -120,4 +120,4 @@ TEST(Replica, ATickWaitsToo) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::jobs_under_way_test

@@ -11,7 +11,7 @@
 #include "runtime/pipeline/replica_time.h"
 #include "runtime/pipeline/schedule.h"
 
-namespace shoal {
+namespace shoal::ledger_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -195,4 +195,4 @@ TEST(ReplicaTime, CallsIdleTimeWireOnlyAsFarAsTensorsWereOnTheirWay) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::ledger_test

@@ -8,7 +8,7 @@
 
 #include "runtime/base/ensure.h"
 
-namespace shoal {
+namespace shoal::path_planner_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -192,4 +192,4 @@ TEST(PathPlanner, AnEmptyStageIsABug) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::path_planner_test

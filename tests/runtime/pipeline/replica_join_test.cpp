@@ -3,7 +3,7 @@
 
 #include "tests/support/member_bench.h"
 
-namespace shoal {
+namespace shoal::replica_join_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -279,4 +279,4 @@ TEST(Joiner, OrMemberThatTheJournalWentOnWithoutEnds) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::replica_join_test

@@ -4,7 +4,7 @@
 #include "runtime/base/ensure.h"
 #include "tests/support/member_bench.h"
 
-namespace shoal {
+namespace shoal::replica_life_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -271,4 +271,4 @@ TEST(Replica, AMessageInTheMiddleOfAJobIsABug) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::replica_life_test

@@ -4,7 +4,7 @@
 #include "tests/runtime/sync/diloco_config.h"
 #include "tests/support/member_bench.h"
 
-namespace shoal {
+namespace shoal::replica_missed_rounds_test {
 namespace {
 
 // b0 contributes after every step; a round is closed by whoever is there.
@@ -103,4 +103,4 @@ TEST_F(MissedRound, HoldsNobodyElseWhenItIsHeldHere) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::replica_missed_rounds_test

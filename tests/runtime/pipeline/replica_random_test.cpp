@@ -15,7 +15,7 @@
 
 #include "tests/support/replica_bench.h"
 
-namespace shoal {
+namespace shoal::replica_random_test {
 namespace {
 
 constexpr RunId kRun{7};
@@ -501,4 +501,4 @@ TEST_P(SabotagedGroup, IsCaught) {
 INSTANTIATE_TEST_SUITE_P(Rules, SabotagedGroup, testing::Values(Sabotage::kIgnoreDuplicates, Sabotage::kIgnoreGaps));
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::replica_random_test

@@ -5,7 +5,7 @@
 #include "tests/runtime/sync/diloco_config.h"
 #include "tests/support/member_bench.h"
 
-namespace shoal {
+namespace shoal::replica_rounds_test {
 namespace {
 
 constexpr Incarnation kJoiner{29};
@@ -111,4 +111,4 @@ TEST(Boundary, ComesBeforeTheCheckpointOfItsStep) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::replica_rounds_test

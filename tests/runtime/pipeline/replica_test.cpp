@@ -5,7 +5,7 @@
 
 #include "tests/support/member_bench.h"
 
-namespace shoal {
+namespace shoal::replica_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -471,4 +471,4 @@ TEST(Replica, WhatWasAnsweredStaysInTheManifestForTheGroupToSee) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::replica_test

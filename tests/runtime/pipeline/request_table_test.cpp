@@ -8,7 +8,7 @@
 
 #include <gmock/gmock.h>
 
-namespace shoal {
+namespace shoal::request_table_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -496,4 +496,4 @@ TEST(RequestTable, ForgetsWhatIsQuarantined) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::request_table_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::schedule_test {
 namespace {
 
 Config config_of(int stages, Schedule schedule, int credits) {
@@ -105,4 +105,4 @@ TEST(LinkCredits, IgnoreWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::schedule_test

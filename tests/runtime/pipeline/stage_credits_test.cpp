@@ -8,7 +8,7 @@
 
 #include "runtime/pipeline/dispatch.h"
 
-namespace shoal {
+namespace shoal::stage_credits_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -153,4 +153,4 @@ INSTANTIATE_TEST_SUITE_P(OfEachPolicy, CreditsOfEveryStage,
                          name_of);
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::stage_credits_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::state_on_its_way_test {
 namespace {
 
 constexpr ProcessIncarnation kHere{3}, kThere{4};
@@ -118,4 +118,4 @@ TEST(StateOnItsWay, ABrokenLinkNamesTheNewestSumToWhoGaveIt) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::state_on_its_way_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::undelivered_test {
 namespace {
 
 constexpr Instant kNow = Instant{} + std::chrono::hours(1);
@@ -22,4 +22,4 @@ TEST(Undelivered, IsSaidWhenThereIsNewsAndNotTooOften) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::undelivered_test

@@ -11,7 +11,7 @@
 
 #include "runtime/plan/bandwidth_report.h"
 
-namespace shoal {
+namespace shoal::bandwidth_table_test {
 namespace {
 
 const nlohmann::json& fixture() {
@@ -173,4 +173,4 @@ TEST(NeededBandwidth, IsNothingWhereTheGridEnds) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::bandwidth_table_test

@@ -8,7 +8,7 @@
 
 #include "runtime/plan/bandwidth_report.h"
 
-namespace shoal {
+namespace shoal::comparison_test {
 namespace {
 
 ComparisonOrder order() {
@@ -79,4 +79,4 @@ TEST(Comparison, IsAPictureWithAPanelEach) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::comparison_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace shoal {
+namespace shoal::measured_run_test {
 namespace {
 
 std::string line(double step_ms, double forward_ms, double backward_ms, double reduce_ms) {
@@ -42,4 +42,4 @@ TEST(MeasuredRun, RefusesARunWithoutTimes) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::measured_run_test

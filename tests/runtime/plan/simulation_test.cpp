@@ -9,7 +9,7 @@
 #include "runtime/plan/sync_simulation.h"
 #include "runtime/plan/utilisation.h"
 
-namespace shoal {
+namespace shoal::simulation_test {
 namespace {
 
 // Steps of 3 s, forward 1 s; each layer has 1 bit per value and 2 values; links of 1 bit/s.
@@ -298,4 +298,4 @@ TEST(Schedule, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::simulation_test

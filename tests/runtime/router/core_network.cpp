@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace shoal::testing {
+namespace shoal::test_support {
 
 std::shared_ptr<Given> CoreProcess::attach(const LocalActor& actor) {
   auto fresh = std::make_shared<Given>();
@@ -179,4 +179,4 @@ Forward forward_of(std::uint64_t position) {
   return forward;
 }
 
-}  // namespace shoal::testing
+}  // namespace shoal::test_support

@@ -15,7 +15,7 @@
 
 #include "runtime/router/router_core.h"
 
-namespace shoal::testing {
+namespace shoal::test_support {
 
 using Port = std::uint16_t;
 
@@ -144,4 +144,4 @@ class CoreNetwork {
 // From kFirst to kSecond.
 [[nodiscard]] Forward forward_of(std::uint64_t position);
 
-}  // namespace shoal::testing
+}  // namespace shoal::test_support

@@ -11,7 +11,7 @@
 #include "messages/letter.h"
 #include "runtime/transport/lanes/lanes.h"
 
-namespace shoal::testing {
+namespace shoal::test_support {
 
 struct HeldLanes final : Lanes {
   std::deque<LaneOutcome> outcomes;  // those of the next offers; after them all is taken
@@ -44,4 +44,4 @@ struct HeldLanes final : Lanes {
   }
 };
 
-}  // namespace shoal::testing
+}  // namespace shoal::test_support

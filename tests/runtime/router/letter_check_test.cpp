@@ -5,13 +5,13 @@
 
 #include "tests/runtime/router/core_network.h"
 
-namespace shoal {
+namespace shoal::letter_check_test {
 namespace {
 
-using testing::kFirst;
-using testing::kRun;
-using testing::kSecond;
-using testing::kTerm;
+using test_support::kFirst;
+using test_support::kRun;
+using test_support::kSecond;
+using test_support::kTerm;
 
 constexpr LinkId kLink{1};
 
@@ -107,4 +107,4 @@ TEST(LetterCheck, S7AProcessJoinsAsWhomItsHelloNamed) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::letter_check_test

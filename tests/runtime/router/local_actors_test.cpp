@@ -5,22 +5,22 @@
 
 #include "tests/runtime/router/core_network.h"
 
-namespace shoal {
+namespace shoal::local_actors_test {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::kSecond;
+using test_support::kSecond;
 
 // It is added to the time of the next pass: what a part of a sum took would make the link of that pass seem slow.
 TEST(LocalActors, AStageIsToldHowLongAPassWasOnItsWayAndNothingElse) {
-  testing::CoreNetwork net;
+  test_support::CoreNetwork net;
   net.node(3);
-  testing::CoreProcess& process = *net.processes.at(3);
+  test_support::CoreProcess& process = *net.processes.at(3);
   const LinkTable links(LinkSelf{}, LinkLimits{}, 1);
   RouterNotes notes;
   LocalActors actors(links, process, notes);
   actors.attach({to_stage({}, kSecond)}, JournalFollower());
-  const testing::Given& stage = process.given({Role::kStage, kSecond.value});
+  const test_support::Given& stage = process.given({Role::kStage, kSecond.value});
   const auto hand_over = [&](MessageBody body, Duration transfer) {
     Letter letter{{}, to_stage({}, kSecond), std::move(body)};
     EXPECT_TRUE(actors.hand_over(letter, transfer, net.now));
@@ -34,4 +34,4 @@ TEST(LocalActors, AStageIsToldHowLongAPassWasOnItsWayAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::local_actors_test

@@ -7,18 +7,18 @@
 #include "messages/codec.h"
 #include "tests/runtime/router/core_network.h"
 
-namespace shoal {
+namespace shoal::mail_room_test {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::CoreNetwork;
-using testing::forward_of;
-using testing::Given;
-using testing::kFirst;
-using testing::kRun;
-using testing::kSecond;
-using testing::kTerm;
-using testing::tensor_of;
+using test_support::CoreNetwork;
+using test_support::forward_of;
+using test_support::Given;
+using test_support::kFirst;
+using test_support::kRun;
+using test_support::kSecond;
+using test_support::kTerm;
+using test_support::tensor_of;
 
 TEST(MailRoom, P3FollowsTheJournalByPositionAndFetchesGaps) {
   CoreNetwork net;
@@ -243,4 +243,4 @@ TEST(MailRoom, AJoinTellsTheStepsThatItsReplicasHaveFollowed) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::mail_room_test

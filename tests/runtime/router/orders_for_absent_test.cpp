@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::orders_for_absent_test {
 namespace {
 
 constexpr Instant kNow = Instant{} + std::chrono::hours(1);
@@ -37,4 +37,4 @@ TEST(OrdersForAbsent, S6AreBounded) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::orders_for_absent_test

@@ -10,16 +10,16 @@
 #include "tests/runtime/router/held_lanes.h"
 #include "tests/support/resident_values.h"
 
-namespace shoal {
+namespace shoal::outgoing_letters_test {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::CoreNetwork;
+using test_support::CoreNetwork;
+using test_support::forward_of;
+using test_support::HeldLanes;
+using test_support::kFirst;
+using test_support::kSecond;
 using ::testing::ElementsAre;
-using testing::forward_of;
-using testing::HeldLanes;
-using testing::kFirst;
-using testing::kSecond;
 
 // Node 2 sends to node 3 by these lanes.
 struct TwoWays : CoreNetwork {
@@ -188,7 +188,7 @@ TEST(OutgoingLetters, S6WhatWaitsForAProcessThatLeftTheRunIsDroppedAndCounted) {
   net.kill(3);
   net.say(2, to_stage({}, kSecond), forward_of(2));
   EXPECT_EQ(net.core(2).undelivered().count(Undelivered::Why::kNobody), 0U) << "it waits";
-  Peers peers{testing::kRun, testing::kTerm, 2, {}};
+  Peers peers{test_support::kRun, test_support::kTerm, 2, {}};
   peers.peers.push_back({ProcessIncarnation{2}, ProcessRole::kNode, "node", {"host", 2}});
   net.say(1, {ProcessIncarnation{2}, Role::kRouter, {}, {}}, peers);
   net.advance(300ms);
@@ -196,4 +196,4 @@ TEST(OutgoingLetters, S6WhatWaitsForAProcessThatLeftTheRunIsDroppedAndCounted) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::outgoing_letters_test

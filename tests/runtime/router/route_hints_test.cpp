@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::route_hints_test {
 namespace {
 
 constexpr LinkId kLink{3};
@@ -72,4 +72,4 @@ TEST(RouteHints, S6NothingStaysOfProcessesThatHaveLeft) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::route_hints_test

@@ -8,19 +8,19 @@
 #include "runtime/base/compose.h"
 #include "tests/runtime/router/core_network.h"
 
-namespace shoal {
+namespace shoal::router_core_test {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::CoreNetwork;
-using testing::forward_of;
-using testing::Given;
-using testing::kFirst;
-using testing::kRun;
-using testing::kSecond;
-using testing::kTerm;
-using testing::Port;
-using testing::tensor_of;
+using test_support::CoreNetwork;
+using test_support::forward_of;
+using test_support::Given;
+using test_support::kFirst;
+using test_support::kRun;
+using test_support::kSecond;
+using test_support::kTerm;
+using test_support::Port;
+using test_support::tensor_of;
 
 RouterSettings newcomer() {
   RouterSettings settings;
@@ -352,4 +352,4 @@ TEST(RouterCore, WhateverLinksBreakForwardsComeAndTheJournalInItsOrder) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::router_core_test

@@ -7,7 +7,7 @@
 
 #include "runtime/base/compose.h"
 
-namespace shoal {
+namespace shoal::untaken_letters_test {
 namespace {
 
 using Taken = std::shared_ptr<std::atomic<std::uint64_t>>;
@@ -85,4 +85,4 @@ TEST(UntakenLetters, EveryLetterIsTakenOnceWhateverDies) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::untaken_letters_test

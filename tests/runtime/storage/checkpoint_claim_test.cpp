@@ -8,7 +8,7 @@
 #include "tests/runtime/data/scratch.h"
 #include "tests/runtime/storage/shards.h"
 
-namespace shoal {
+namespace shoal::checkpoint_claim_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -51,4 +51,4 @@ TEST(CheckpointClaim, OfAFolderThatIsNotThereIsFree) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::checkpoint_claim_test

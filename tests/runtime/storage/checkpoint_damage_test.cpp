@@ -12,7 +12,7 @@
 #include "tests/runtime/data/scratch.h"
 #include "tests/runtime/storage/shards.h"
 
-namespace shoal {
+namespace shoal::checkpoint_damage_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -235,4 +235,4 @@ TEST(FullDisk, ThatCannotEvenTakeAFolderSaysWhich) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::checkpoint_damage_test

@@ -11,7 +11,7 @@
 #include "tests/runtime/data/scratch.h"
 #include "tests/runtime/storage/shards.h"
 
-namespace shoal {
+namespace shoal::checkpoint_pieces_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -212,4 +212,4 @@ TEST_F(Pieces, OfAWriterThatWasKilledAreCleared) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::checkpoint_pieces_test

@@ -9,7 +9,7 @@
 #include "tests/runtime/data/scratch.h"
 #include "tests/runtime/storage/shards.h"
 
-namespace shoal {
+namespace shoal::checkpoint_shapes_test {
 namespace {
 
 TEST(CheckpointShapes, AreThoseOfAllWeightsOfAllFiles) {
@@ -42,4 +42,4 @@ TEST(CheckpointShapes, SayWhatDiffersFirst) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::checkpoint_shapes_test

@@ -11,7 +11,7 @@
 #include "tests/runtime/data/scratch.h"
 #include "tests/runtime/storage/shards.h"
 
-namespace shoal {
+namespace shoal::checkpoint_test {
 namespace {
 
 using Steps = std::vector<std::uint64_t>;
@@ -332,4 +332,4 @@ TEST(Checkpoint, OfNowhereIsNone) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::checkpoint_test

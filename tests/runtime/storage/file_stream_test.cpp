@@ -12,7 +12,7 @@
 #include "runtime/storage/remote_files.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::file_stream_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -232,4 +232,4 @@ TEST(FileStream, EverythingArrivesInOrderWhateverIsLost) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::file_stream_test

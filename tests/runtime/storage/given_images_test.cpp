@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::given_images_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -67,4 +67,4 @@ TEST(GivenImages, S6RemembersSoMany) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::given_images_test

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <random>
 
-namespace shoal {
+namespace shoal::safetensors_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -159,4 +159,4 @@ TEST(Safetensors, TwoTensorsOfOneNameAreABug) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::safetensors_test

@@ -3,7 +3,7 @@
 
 #include "runtime/sync/reduction.h"
 
-namespace shoal {
+namespace shoal::held_parts_test {
 namespace {
 
 OrderId order_of(std::uint32_t counter) {
@@ -30,4 +30,4 @@ TEST(HeldParts, KeepsOnlyTheHighestEpochAndItsBound) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::held_parts_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::holder_survey_test {
 namespace {
 
 constexpr std::uint32_t kMicrobatches = 8;
@@ -67,4 +67,4 @@ TEST(HolderSurvey, IsUnderWayUntilItEnds) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::holder_survey_test

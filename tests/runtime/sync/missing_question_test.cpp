@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::missing_question_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -59,4 +59,4 @@ TEST(MissingQuestion, IsOverWhenNothingIsLackingAnyMore) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::missing_question_test

@@ -9,7 +9,7 @@
 #include "tests/runtime/sync/random_floats.h"
 #include "tests/runtime/sync/reduction_swarm.h"
 
-namespace shoal {
+namespace shoal::reduction_figures_test {
 namespace {
 
 constexpr SyncBackend kBackends[] = {SyncBackend::kRing, SyncBackend::kOwner};
@@ -166,4 +166,4 @@ TEST(ReductionFigures, ErrorFeedbackLeavesOneRoundsErrorOfMany) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::reduction_figures_test

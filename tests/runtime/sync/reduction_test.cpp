@@ -15,7 +15,7 @@
 #include "tests/runtime/sync/reduction_swarm.h"
 #include "tests/support/fake_executor.h"
 
-namespace shoal {
+namespace shoal::reduction_test {
 namespace {
 
 constexpr SyncBackend kBackends[] = {SyncBackend::kRing, SyncBackend::kOwner};
@@ -448,4 +448,4 @@ TEST(OwnerReduction, HasNoMoreUnderWayThanItsWindow) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::reduction_test

@@ -10,7 +10,7 @@
 #include "runtime/base/ensure.h"
 #include "tests/support/fake_executor.h"
 
-namespace shoal {
+namespace shoal::ring_test {
 namespace {
 
 constexpr std::size_t kSmallBucket = 32;  // bytes: many buckets of few elements
@@ -249,4 +249,4 @@ TEST(Ring, IsABugWithoutItsOwnMember) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::ring_test

@@ -10,7 +10,7 @@
 #include "tests/runtime/sync/diloco_config.h"
 #include "tests/support/bounds/knobs.h"
 
-namespace shoal {
+namespace shoal::state_copy_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -588,4 +588,4 @@ TEST(StateCopy, P26bAPieceThatIsLostIsAskedForAgain) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::state_copy_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::step_hints_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -87,4 +87,4 @@ TEST(StepHints, KnowForHowLongNothingMoved) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::step_hints_test

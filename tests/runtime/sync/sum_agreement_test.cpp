@@ -9,7 +9,7 @@
 #include "runtime/base/ensure.h"
 #include "runtime/sync/patience.h"
 
-namespace shoal {
+namespace shoal::sum_agreement_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -396,4 +396,4 @@ TEST(SumAgreementRandom, AVoteIsWhatAllInTheSumSaidOfItsOrder) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::sum_agreement_test

@@ -10,7 +10,7 @@
 
 #include "runtime/sync/sync_group.h"
 
-namespace shoal {
+namespace shoal::sync_group_random_test {
 namespace {
 
 constexpr StageId kStage{0};
@@ -268,4 +268,4 @@ TEST(SyncGroupRandom, ReplicasThatAccumulateWhileFrozenAreSeenByTheseChecks) {  
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::sync_group_random_test

@@ -6,7 +6,7 @@
 #include "runtime/sync/sync_group_verdict.h"
 #include "tests/support/sent_letters.h"
 
-namespace shoal {
+namespace shoal::sync_group_test {
 namespace {
 
 using std::chrono::seconds;
@@ -563,4 +563,4 @@ TEST(SyncGroup, WhereItWasAccumulatedTheStageStartsAgainWithoutIt) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::sync_group_test

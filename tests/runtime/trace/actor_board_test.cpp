@@ -5,7 +5,7 @@
 
 #include <thread>
 
-namespace shoal {
+namespace shoal::actor_board_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -70,4 +70,4 @@ TEST(ActorBoard, IsWrittenAndReadByManyThreads) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::actor_board_test

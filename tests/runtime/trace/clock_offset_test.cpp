@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-namespace shoal {
+namespace shoal::clock_offset_test {
 namespace {
 
 constexpr std::int64_t kAhead = 5'000'000'000;  // lead of the other clock
@@ -59,4 +59,4 @@ TEST(ClockOffset, IsNeverFurtherOffThanHalfTheRoundTrip) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::clock_offset_test

@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-namespace shoal {
+namespace shoal::device_meter_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -106,4 +106,4 @@ TEST(DeviceWork, KnowsNothingWithoutAMeter) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::device_meter_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::state_layout_test {
 namespace {
 
 TEST(StateLayout, IsThatOfItsTensorsInTheirOrder) {
@@ -15,4 +15,4 @@ TEST(StateLayout, IsThatOfItsTensorsInTheirOrder) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::state_layout_test

@@ -13,7 +13,7 @@
 #include "runtime/trace/trace_file.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::trace_blocks_test {
 namespace {
 
 std::string block_of(BlockKind kind, std::uint32_t bytes) {
@@ -232,4 +232,4 @@ TEST(TraceFile, ALifeThatCannotBeReadGetsNothingFromTheRing) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::trace_blocks_test

@@ -9,7 +9,7 @@
 #include "tests/runtime/data/scratch.h"
 #include "tests/support/manual_clock.h"
 
-namespace shoal {
+namespace shoal::trace_words_test {
 namespace {
 
 TEST(TraceWords, SayWhatALetterIsAbout) {
@@ -143,4 +143,4 @@ TEST(TraceWords, LettersSayWhomTheyAreForOrFrom) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::trace_words_test

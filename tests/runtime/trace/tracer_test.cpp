@@ -18,7 +18,7 @@
 #include "tests/runtime/data/scratch.h"
 #include "tests/support/manual_clock.h"
 
-namespace shoal {
+namespace shoal::tracer_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -415,4 +415,4 @@ TEST(Trace, RecordingTakesNanoseconds) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::tracer_test

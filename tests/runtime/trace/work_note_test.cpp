@@ -10,7 +10,7 @@
 
 #include "runtime/base/file.h"
 
-namespace shoal {
+namespace shoal::work_note_test {
 namespace {
 
 NotedWork work_of(std::uint64_t replica, std::uint32_t microbatch = 3) {
@@ -104,4 +104,4 @@ TEST(WorkNote, WithoutAFileItServesFromMemory) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::work_note_test

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <xxhash.h>
 
-namespace shoal {
+namespace shoal::assembly_test {
 namespace {
 
 using Frames = std::vector<std::vector<char>>;
@@ -242,4 +242,4 @@ TEST(Assembly, AStrangersLettersAreSmallAndWithoutTensors) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::assembly_test

@@ -9,7 +9,7 @@
 #include "runtime/transport/caf_config.h"
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal::testing {
+namespace shoal::test_support {
 namespace {
 
 struct SpeakerState {
@@ -85,4 +85,4 @@ std::string CafProcess::ask(const caf::strong_actor_ptr& actor, const std::strin
   return answer;
 }
 
-}  // namespace shoal::testing
+}  // namespace shoal::test_support

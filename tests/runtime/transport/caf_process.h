@@ -13,7 +13,7 @@
 
 #include "runtime/transport/tls_transport.h"
 
-namespace shoal::testing {
+namespace shoal::test_support {
 
 class CafProcess {
  public:
@@ -55,4 +55,4 @@ bool CafProcess::sees_down_after(const caf::strong_actor_ptr& actor, Cause cause
   return was_seen;
 }
 
-}  // namespace shoal::testing
+}  // namespace shoal::test_support

@@ -11,10 +11,10 @@
 #include "runtime/transport/tls_context.h"
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal {
+namespace shoal::certificates_test {
 namespace {
 
-using testing::TestRun;
+using test_support::TestRun;
 
 Validity now() { return usual_validity(std::chrono::system_clock::now()); }
 
@@ -169,4 +169,4 @@ TEST(TlsContext, NamesAMissingFile) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::certificates_test

@@ -18,15 +18,15 @@
 #include "tests/runtime/transport/stranger.h"
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal {
+namespace shoal::control_test {
 namespace {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
-using testing::eventually;
-using testing::kPatience;
-using testing::TestRun;
-using testing::within;
+using test_support::eventually;
+using test_support::kPatience;
+using test_support::TestRun;
+using test_support::within;
 
 constexpr std::uint32_t kVersion = 3;
 
@@ -55,7 +55,7 @@ class ControlEndpoint : public ::testing::Test {
                                      : Status(Done{});
             },
         .now = [this] { return std::chrono::system_clock::now() + hours(hours_later.load()); }};
-    desk = std::move(EnrolmentDesk::open(run.authority(), testing::enrolment_files(run), hooks).value());
+    desk = std::move(EnrolmentDesk::open(run.authority(), test_support::enrolment_files(run), hooks).value());
     server->handle({"POST", std::string(kEnrolPath), {}}, [this](const auto& request) { return desk->enrol(request); });
     server->handle({"GET", "/v1/status", {PeerRole::kOperator}}, [this](const ControlRequest& request) {
       ++status_asked;
@@ -87,9 +87,9 @@ class ControlEndpoint : public ::testing::Test {
   std::atomic<int> hours_later = 0;
   std::atomic<int> status_asked = 0;
   std::unique_ptr<EnrolmentDesk> desk;
-  testing::ControlPort port{run.files(PeerRole::kSpawner, "spawner"),
-                            run.policy({PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage, PeerRole::kOperator}),
-                            quick_limits()};
+  test_support::ControlPort port{
+      run.files(PeerRole::kSpawner, "spawner"),
+      run.policy({PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage, PeerRole::kOperator}), quick_limits()};
   std::shared_ptr<ControlServer> server = port.server();
 };
 
@@ -130,7 +130,7 @@ TEST_F(ControlEndpoint, RefusesBadTokensEachWithItsReason) {
 
 // A node's keeper may be started again on any day of a run, and has the token's file and nothing else.
 TEST_F(ControlEndpoint, AStandingTokenIsGoodOnEveryDayOfALongRun) {
-  const std::string path = testing::enrolment_files(run).join_token;
+  const std::string path = test_support::enrolment_files(run).join_token;
   const auto token_in_file = [&] {
     const std::string text = read_file(path).value();
     return parse_token(text.substr(0, text.find('\n'))).value();
@@ -163,7 +163,7 @@ TEST_F(ControlEndpoint, RefusesATakenNameAndAnotherVersionWithoutSpendingTheToke
 TEST_F(ControlEndpoint, TokensOutliveTheDesk) {
   const JoinToken once = desk->make_token(hours(24), 1).value();
   EXPECT_TRUE(enrol_with(once).ok());
-  auto ledger = load_tokens(testing::enrolment_files(run).tokens);
+  auto ledger = load_tokens(test_support::enrolment_files(run).tokens);
   ASSERT_TRUE(ledger.ok());
   EXPECT_EQ(ledger->verify(once.secret, std::chrono::system_clock::now()), TokenVerdict::kUsedUp);
 }
@@ -172,7 +172,7 @@ TEST_F(ControlEndpoint, TokensOutliveTheDesk) {
 TEST_F(ControlEndpoint, ADiskThatRefusesTheTokenListEndsNoNode) {
   const JoinToken once = desk->make_token(hours(24), 1).value();
   const JoinToken many = desk->make_token(hours(24), 0).value();
-  const std::string path = testing::enrolment_files(run).tokens;
+  const std::string path = test_support::enrolment_files(run).tokens;
   std::filesystem::remove(path);
   std::filesystem::create_directories(path + "/in/the/way");
   const auto refused = enrol_with(once);
@@ -185,7 +185,7 @@ TEST_F(ControlEndpoint, ADiskThatRefusesTheTokenListEndsNoNode) {
 
 TEST_F(ControlEndpoint, ANewcomerSaysNothingToAnImpostor) {
   const TestRun foreign(0x5eed);
-  testing::ControlPort impostor(foreign.files(PeerRole::kSpawner, "spawner"), foreign.policy({PeerRole::kNode}));
+  test_support::ControlPort impostor(foreign.files(PeerRole::kSpawner, "spawner"), foreign.policy({PeerRole::kNode}));
   std::atomic<int> heard = 0;
   impostor.server()->handle({"POST", std::string(kEnrolPath), {}}, [&](const ControlRequest&) {
     ++heard;
@@ -198,7 +198,7 @@ TEST_F(ControlEndpoint, ANewcomerSaysNothingToAnImpostor) {
 }
 
 TEST_F(ControlEndpoint, ANodeCannotPlayTheSpawnerToANewcomer) {
-  testing::ControlPort impostor(run.files(PeerRole::kNode, "node7"), run.policy({PeerRole::kNode}));
+  test_support::ControlPort impostor(run.files(PeerRole::kNode, "node7"), run.policy({PeerRole::kNode}));
   impostor.server()->serve();
   const JoinToken token = desk->make_token(hours(24), 0).value();
   expect_refused(enrol({"127.0.0.1", impostor.port()}, token, "node1", kVersion), "role node");
@@ -217,7 +217,7 @@ TEST_F(ControlEndpoint, OperatorsAskAndNodesMayNot) {
 TEST_F(ControlEndpoint, StrangersReachNothingButEnrolment) {
   const auto context = TlsContext::newcomer();
   for (const char* target : {"/v1/status", "/v1/rendezvous", "/v1/nothing", "/v1/throw"}) {
-    auto tls = TlsSocket::connect(testing::connect_raw(port.port()), **context, within(kPatience));
+    auto tls = TlsSocket::connect(test_support::connect_raw(port.port()), **context, within(kPatience));
     ASSERT_TRUE(tls.ok()) << tls.failure().message;
     ASSERT_TRUE(tls->write_all(request_text("GET", target, "x", ""), within(kPatience)).ok());
     char buffer[4096];
@@ -231,14 +231,15 @@ TEST_F(ControlEndpoint, StrangersReachNothingButEnrolment) {
 // The other protocols of the port demand a certificate, whatever the session names.
 TEST_F(ControlEndpoint, S7ASessionWithoutCertificateReachesEnrolmentOnly) {
   for (const auto protocol : {PortProtocol::kLink, PortProtocol::kLane}) {
-    EXPECT_EQ(testing::knock(port.port(), {.protocol = protocol}, kPatience), testing::Outcome::kClosed);
+    EXPECT_EQ(test_support::knock(port.port(), {.protocol = protocol}, kPatience), test_support::Outcome::kClosed);
     const auto known = run.files(PeerRole::kNode, "known");
     const bool speaks_first = protocol == PortProtocol::kLink;
-    const auto control = testing::knock(port.port(), {&known, 0, protocol}, milliseconds(300));
-    EXPECT_EQ(control, speaks_first ? testing::Outcome::kSpokeToUs : testing::Outcome::kWaits) << "the control";
+    const auto control = test_support::knock(port.port(), {&known, 0, protocol}, milliseconds(300));
+    EXPECT_EQ(control, speaks_first ? test_support::Outcome::kSpokeToUs : test_support::Outcome::kWaits)
+        << "the control";
   }
-  const auto unnamed = testing::knock(port.port(), {.protocol = std::nullopt}, milliseconds(300));
-  EXPECT_EQ(unnamed, testing::Outcome::kWaits) << "who names nothing may ask the control endpoint";
+  const auto unnamed = test_support::knock(port.port(), {.protocol = std::nullopt}, milliseconds(300));
+  EXPECT_EQ(unnamed, test_support::Outcome::kWaits) << "who names nothing may ask the control endpoint";
   EXPECT_EQ(status_asked, 0);
 }
 
@@ -251,7 +252,8 @@ TEST_F(ControlEndpoint, RefusesForeignExpiredAndRevokedCertificates) {
   EXPECT_EQ(client_refuses.failure().error, Error::kRefused) << client_refuses.failure().message;
   const TlsFiles spy = foreign.files(PeerRole::kOperator, "spy");
   const std::string request = request_text("GET", "/v1/status", "x", "");
-  EXPECT_NE(testing::knock_and_say(port.port(), {&spy}, request, milliseconds(2000)), testing::Outcome::kSpokeToUs);
+  EXPECT_NE(test_support::knock_and_say(port.port(), {&spy}, request, milliseconds(2000)),
+            test_support::Outcome::kSpokeToUs);
 
   const WallTime now = std::chrono::system_clock::now();
   const TlsFiles expired = run.files(PeerRole::kOperator, "expired", {now - hours(48), now - hours(1)});
@@ -289,10 +291,10 @@ TEST_F(ControlEndpoint, NobodyThereIsNamedAlsoWhileThePortListens) {
 TEST_F(ControlEndpoint, IdleConnectionsAreBoundedEndAndHarmNobody) {
   const ControlClient me = client(PeerRole::kOperator, "me");
   std::vector<Socket> idle;
-  for (int i = 0; i < 6; ++i) idle.push_back(testing::connect_raw(port.port()));
+  for (int i = 0; i < 6; ++i) idle.push_back(test_support::connect_raw(port.port()));
   EXPECT_TRUE(me.get("/v1/status").ok());
-  for (int i = 0; i < 100; ++i) idle.push_back(testing::connect_raw(port.port()));
-  for (const Socket& socket : idle) EXPECT_TRUE(testing::is_closed_within(socket, kPatience));
+  for (int i = 0; i < 100; ++i) idle.push_back(test_support::connect_raw(port.port()));
+  for (const Socket& socket : idle) EXPECT_TRUE(test_support::is_closed_within(socket, kPatience));
   EXPECT_TRUE(eventually([&] { return port.refused_count() >= 106; }));
   EXPECT_TRUE(eventually([&] { return me.get("/v1/status").ok(); }));
 }
@@ -309,9 +311,9 @@ TEST_F(ControlEndpoint, TwoThousandIdleConnectionsKeepNoCommandOut) {
   const ControlClient me = client(PeerRole::kOperator, "me");
   const ControlClient node = client(PeerRole::kNode, "node1");
   std::vector<Socket> idle;
-  for (int i = 0; i < 2000; ++i) idle.push_back(testing::connect_raw(port.port()));
+  for (int i = 0; i < 2000; ++i) idle.push_back(test_support::connect_raw(port.port()));
   for (int i = 0; i < 20; ++i) {
-    for (int k = 0; k < 20; ++k) idle.push_back(testing::connect_raw(port.port()));
+    for (int k = 0; k < 20; ++k) idle.push_back(test_support::connect_raw(port.port()));
     const auto answer = me.get("/v1/status");
     EXPECT_TRUE(answer.ok()) << answer.failure().message;
     EXPECT_TRUE(node.rendezvous().ok());
@@ -323,7 +325,7 @@ TEST_F(ControlEndpoint, TwoThousandIdleConnectionsKeepNoCommandOut) {
 
 TEST_F(ControlEndpoint, ADribblingRequestEndsAtItsDeadline) {
   const auto context = TlsContext::newcomer();
-  auto tls = TlsSocket::connect(testing::connect_raw(port.port()), **context, within(kPatience));
+  auto tls = TlsSocket::connect(test_support::connect_raw(port.port()), **context, within(kPatience));
   ASSERT_TRUE(tls.ok()) << tls.failure().message;
   bool was_closed = false;
   for (const Deadline end = within(kPatience); !was_closed && std::chrono::steady_clock::now() < end;) {
@@ -373,7 +375,7 @@ TEST_F(ControlEndpoint, StopsWithConnectionsOpen) {
   const auto context = TlsContext::newcomer();
   std::vector<TlsSocket> idle;
   for (int i = 0; i < 5; ++i) {
-    auto tls = TlsSocket::connect(testing::connect_raw(port.port()), **context, within(kPatience));
+    auto tls = TlsSocket::connect(test_support::connect_raw(port.port()), **context, within(kPatience));
     ASSERT_TRUE(tls.ok()) << tls.failure().message;
     idle.push_back(std::move(*tls));
   }
@@ -410,4 +412,4 @@ TEST(ControlClient, RefusesASpawnerOfAnotherProtocol) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::control_test

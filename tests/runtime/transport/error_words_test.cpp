@@ -5,7 +5,7 @@
 
 #include <caf/all.hpp>
 
-namespace shoal {
+namespace shoal::error_words_test {
 namespace {
 
 TEST(ErrorWords, AreNoNamesOfTheLibrary) {
@@ -49,4 +49,4 @@ TEST(ErrorWords, SayWhatWasThrown) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::error_words_test

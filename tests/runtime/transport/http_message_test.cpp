@@ -5,7 +5,7 @@
 
 #include <random>
 
-namespace shoal {
+namespace shoal::http_message_test {
 namespace {
 
 using Progress = HttpReader::Progress;
@@ -86,4 +86,4 @@ TEST(HttpTarget, EveryValueSurvivesEscaping) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::http_message_test

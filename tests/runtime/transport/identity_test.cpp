@@ -12,7 +12,7 @@
 #include "runtime/transport/admission.h"
 #include "runtime/transport/guard/frame_guard.h"
 
-namespace shoal {
+namespace shoal::identity_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -61,7 +61,7 @@ TEST(PeerPolicy, AdmitsByRunRoleAndRevocation) {
 
 TEST(HalfOpenTable, S6OfAFullAddressTheOldestGivesWay) {
   HalfOpenTable table({.half_open_count_max = 9, .half_open_per_address_max = 2, .handshake_timeout = seconds(5)});
-  const SteadyTime start{};
+  const Instant start{};
   EXPECT_EQ(table.enter(1, {"a", start + seconds(2)}), std::nullopt);
   EXPECT_EQ(table.enter(2, {"b", start}), std::nullopt);
   EXPECT_EQ(table.enter(3, {"a", start + seconds(1)}), std::nullopt);
@@ -74,7 +74,7 @@ TEST(HalfOpenTable, S6OfAFullAddressTheOldestGivesWay) {
 
 TEST(HalfOpenTable, S6OfAllTheOldestOfTheAddressWithMostGivesWay) {
   HalfOpenTable table({.half_open_count_max = 4, .half_open_per_address_max = 3, .handshake_timeout = seconds(5)});
-  const SteadyTime start{};
+  const Instant start{};
   table.track_outgoing(9, start);
   EXPECT_EQ(table.enter(1, {"honest", start}), std::nullopt);
   for (int i = 2; i <= 4; ++i) EXPECT_EQ(table.enter(i, {"a", start + seconds(i)}), std::nullopt);
@@ -91,7 +91,7 @@ TEST(HalfOpenTable, StrangersOfFewAddressesTakePlacesFromThemselvesAlone) {
   HalfOpenTable table({.half_open_count_max = 16, .half_open_per_address_max = 5, .handshake_timeout = seconds(5)});
   std::set<int> honest;
   std::uint64_t gave_way = 0;
-  SteadyTime now{};
+  Instant now{};
   for (int i = 0; i < 20000; ++i) {
     now += milliseconds(random() % 20);
     const bool is_honest = honest.size() < 3 && random() % 10 == 0;
@@ -111,7 +111,7 @@ TEST(HalfOpenTable, StrangersOfFewAddressesTakePlacesFromThemselvesAlone) {
 
 TEST(HalfOpenTable, ExpiresBothDirectionsAtTheDeadline) {
   HalfOpenTable table({.half_open_count_max = 3, .half_open_per_address_max = 3, .handshake_timeout = seconds(5)});
-  const SteadyTime start{};
+  const Instant start{};
   table.track_outgoing(9, start);
   ASSERT_EQ(table.enter(4, {"a", start + seconds(1)}), std::nullopt);
   EXPECT_TRUE(table.expired(start + milliseconds(4999)).empty());
@@ -148,7 +148,7 @@ TEST(HalfOpenTable, CountsStayTrueUnderRandomUse) {
 
 TEST(RefusalLog, WritesTheFirstOfAWindowAndCountsTheRest) {
   RefusalLog log;
-  const SteadyTime start = SteadyTime{} + seconds(100);
+  const Instant start = Instant{} + seconds(100);
   for (std::uint64_t i = 0; i < RefusalLog::kLinesPerWindow; ++i) EXPECT_TRUE(log.refused(start).write);
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(log.refused(start).write);
   const RefusalLog::Line next = log.refused(start + RefusalLog::kWindow);
@@ -159,10 +159,10 @@ TEST(RefusalLog, WritesTheFirstOfAWindowAndCountsTheRest) {
 
 TEST(LackLog, TellsOfALackWhenItBegins) {
   LackLog log;
-  const SteadyTime start{};
+  const Instant start{};
   EXPECT_TRUE(log.met(start));
   for (int i = 1; i <= 1000; ++i) EXPECT_FALSE(log.met(start + milliseconds(250) * i)) << "it goes on";
-  const SteadyTime last = start + milliseconds(250) * 1000;
+  const Instant last = start + milliseconds(250) * 1000;
   EXPECT_FALSE(log.met(last + LackLog::kQuiet - milliseconds(1)));
   EXPECT_TRUE(log.met(last + 2 * LackLog::kQuiet)) << "it had ended";
 }
@@ -171,7 +171,7 @@ TEST(LackLog, TellsOfALackWhenItBegins) {
 TEST(BufferBound, S6GivesBackWhatNothingLargeHasUsedForAWhile) {
   BufferBound bound;
   std::vector<char> buffer(1u << 20);
-  SteadyTime now{seconds(100)};
+  Instant now{seconds(100)};
   EXPECT_EQ(bound.look(buffer, buffer.size(), now), 0U);
   EXPECT_EQ(buffer.size(), 1u << 20) << "what is in it stays";
   buffer.clear();
@@ -185,17 +185,17 @@ TEST(BufferBound, TakesNothingFromSmallBuffersNorFromThoseInUse) {
   BufferBound bound;
   std::vector<char> small;
   small.reserve(BufferBound::kKeptBytes);
-  EXPECT_EQ(bound.look(small, 0, SteadyTime{seconds(100)}), 0U);
+  EXPECT_EQ(bound.look(small, 0, Instant{seconds(100)}), 0U);
   EXPECT_EQ(small.capacity(), BufferBound::kKeptBytes);
   std::vector<char> busy(BufferBound::kKeptBytes * 2, 'x');
-  EXPECT_EQ(bound.look(busy, 10, SteadyTime{seconds(100)}), 0U);
+  EXPECT_EQ(bound.look(busy, 10, Instant{seconds(100)}), 0U);
   EXPECT_EQ(busy.size(), BufferBound::kKeptBytes * 2);
   for (int frame = 0; frame < 10; ++frame) {  // large ones, one after the other
     busy.clear();
-    EXPECT_EQ(bound.look(busy, BufferBound::kKeptBytes * 2, SteadyTime{seconds(200 + 2 * frame)}), 0U);
+    EXPECT_EQ(bound.look(busy, BufferBound::kKeptBytes * 2, Instant{seconds(200 + 2 * frame)}), 0U);
     EXPECT_GE(busy.capacity(), BufferBound::kKeptBytes * 2);
   }
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::identity_test

@@ -7,7 +7,7 @@
 
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal {
+namespace shoal::join_token_test {
 namespace {
 
 using std::chrono::hours;
@@ -94,7 +94,7 @@ TEST(TokenLedger, KnowsGoodUnknownExpiredRevokedAndUsedUp) {
 }
 
 TEST(TokenLedger, SurvivesItsFileWithoutTheSecret) {
-  const testing::TemporaryFolder folder;
+  const test_support::TemporaryFolder folder;
   TokenLedger ledger;
   ledger.add(secret_of(0xab), at(24), 2);
   EXPECT_EQ(ledger.redeem(secret_of(0xab), at(0)), TokenVerdict::kGood);
@@ -107,7 +107,7 @@ TEST(TokenLedger, SurvivesItsFileWithoutTheSecret) {
 }
 
 TEST(TokenLedger, MissingFileIsEmptyAndADamagedOneIsNamed) {
-  const testing::TemporaryFolder folder;
+  const test_support::TemporaryFolder folder;
   EXPECT_TRUE(load_tokens(folder.path() + "/none")->records().empty());
   const auto damaged = TokenLedger::from_text("{\"id\":\"x\"}\n");
   ASSERT_FALSE(damaged.ok());
@@ -139,4 +139,4 @@ TEST(TokenLedger, ForgetsOnlyWhatExpiredLongAgo) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::join_token_test

@@ -14,7 +14,7 @@
 #include "tests/runtime/transport/caf_process.h"
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal::testing {
+namespace shoal::test_support {
 
 inline const std::vector<PeerRole> kDataRoles = {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage};
 inline constexpr LinkId kDialled{7};   // as the side numbers it that opens the lane
@@ -111,4 +111,4 @@ inline bool is_same(const EncodedLetter& sent, const EncodedLetter& got) {
   return true;
 }
 
-}  // namespace shoal::testing
+}  // namespace shoal::test_support

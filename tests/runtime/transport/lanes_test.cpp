@@ -13,19 +13,19 @@
 #include "tests/runtime/transport/stranger.h"
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal {
+namespace shoal::lanes_test {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::eventually;
-using testing::is_same;
-using testing::kAccepted;
-using testing::kDataRoles;
-using testing::kDialled;
-using testing::random_letter;
-using testing::Side;
-using testing::TestRun;
-using testing::within;
+using test_support::eventually;
+using test_support::is_same;
+using test_support::kAccepted;
+using test_support::kDataRoles;
+using test_support::kDialled;
+using test_support::random_letter;
+using test_support::Side;
+using test_support::TestRun;
+using test_support::within;
 
 enum class LaneWay { kTls, kLocal };
 
@@ -145,15 +145,16 @@ TEST_P(OpenLanes, S6WhoClaimsNothingIsClosedAndTooManyAreTurnedAway) {
   ASSERT_TRUE(context.ok());
   std::vector<TlsSocket> idle;
   for (int i = 0; i < 5; ++i) {
-    auto socket = dial({"127.0.0.1", careful_port}, within(testing::kPatience));
+    auto socket = dial({"127.0.0.1", careful_port}, within(test_support::kPatience));
     ASSERT_TRUE(socket.ok());
-    auto session = TlsSocket::connect(std::move(*socket), **context, within(testing::kPatience), PortProtocol::kLane);
+    auto session =
+        TlsSocket::connect(std::move(*socket), **context, within(test_support::kPatience), PortProtocol::kLane);
     ASSERT_TRUE(session.ok());
     idle.push_back(std::move(*session));
   }
   EXPECT_TRUE(eventually([&] { return careful.lanes().counters().refused == 5; }));
   char byte = 0;
-  const auto end = idle.back().read_some(&byte, 1, within(testing::kPatience));
+  const auto end = idle.back().read_some(&byte, 1, within(test_support::kPatience));
   EXPECT_TRUE(!end.ok() || *end == 0) << "it was closed";
 }
 
@@ -302,4 +303,4 @@ TEST(Outbox, TakesWhatFitsAndTellsOnceWhenThereIsRoomAgain) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::lanes_test

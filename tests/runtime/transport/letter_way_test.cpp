@@ -8,7 +8,7 @@
 #include "messages/codec.h"
 #include "tests/messages/samples.h"
 
-namespace shoal {
+namespace shoal::letter_way_test {
 namespace {
 
 TEST(LetterWay, IsTheLanesForAllTensorsAndForWhatFollowsThem) {
@@ -30,4 +30,4 @@ TEST(LetterWay, IsTheLinksForAMessageWithoutItsTensor) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::letter_way_test

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::links_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -514,4 +514,4 @@ TEST(Links, TheSpawnerOfAnOlderTermIsRefused) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::links_test

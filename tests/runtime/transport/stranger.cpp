@@ -12,7 +12,7 @@
 #include "runtime/transport/tls_context.h"
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal::testing {
+namespace shoal::test_support {
 namespace {
 
 Owned<SSL_CTX> stranger_context(const StrangerTls& tls) {
@@ -143,4 +143,4 @@ TlsFiles self_signed(const std::string& folder, const PeerIdentity& identity) {
   return files;
 }
 
-}  // namespace shoal::testing
+}  // namespace shoal::test_support

@@ -12,7 +12,7 @@
 #include "runtime/transport/port_protocol.h"
 #include "runtime/transport/sockets.h"
 
-namespace shoal::testing {
+namespace shoal::test_support {
 
 // Reaction of the other side to a connection, within the time given.
 enum class Outcome {
@@ -43,4 +43,4 @@ void say_and_reset(std::uint16_t port, std::string_view text);
 // A certificate that is its own authority.
 [[nodiscard]] TlsFiles self_signed(const std::string& folder, const PeerIdentity& identity);
 
-}  // namespace shoal::testing
+}  // namespace shoal::test_support

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <thread>
 
-namespace shoal::testing {
+namespace shoal::test_support {
 
 TemporaryFolder::TemporaryFolder() {
   std::string pattern = (std::filesystem::temp_directory_path() / "shoal-test-XXXXXX").string();
@@ -41,4 +41,4 @@ bool eventually(const std::function<bool()>& condition) {
   return condition();
 }
 
-}  // namespace shoal::testing
+}  // namespace shoal::test_support

@@ -13,7 +13,7 @@
 #include "runtime/transport/certificates.h"
 #include "runtime/transport/sockets.h"
 
-namespace shoal::testing {
+namespace shoal::test_support {
 
 // A folder that goes with the object.
 class TemporaryFolder {
@@ -55,4 +55,4 @@ inline constexpr std::chrono::seconds kPatience{20};
 // Asks until the condition holds or kPatience has passed.
 [[nodiscard]] bool eventually(const std::function<bool()>& condition);
 
-}  // namespace shoal::testing
+}  // namespace shoal::test_support

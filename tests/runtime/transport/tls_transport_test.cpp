@@ -18,18 +18,18 @@
 #include "tests/runtime/transport/stranger.h"
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal {
+namespace shoal::tls_transport_test {
 namespace {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
-using testing::CafProcess;
-using testing::eventually;
-using testing::kPatience;
-using testing::Outcome;
-using testing::StrangerTls;
-using testing::TestRun;
-using testing::within;
+using test_support::CafProcess;
+using test_support::eventually;
+using test_support::kPatience;
+using test_support::Outcome;
+using test_support::StrangerTls;
+using test_support::TestRun;
+using test_support::within;
 
 constexpr milliseconds kShortHandshake{2'000};  // honest peers of these tests must keep it, too
 const std::vector<PeerRole> kDataRoles = {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage};
@@ -113,11 +113,11 @@ std::string handshake_as(CafProcess& named) {
 
 TEST_F(TransportDoor, NobodyGoesByTheNameOfAnother) {
   const TlsFiles other = run.files(PeerRole::kNode, "other");
-  EXPECT_EQ(testing::knock_and_say(port, {&other}, handshake_as(node), kPatience), Outcome::kClosed);
+  EXPECT_EQ(test_support::knock_and_say(port, {&other}, handshake_as(node), kPatience), Outcome::kClosed);
   EXPECT_EQ(spawner.transport().counters().bad_frames, 1u);
   EXPECT_EQ(spawner.transport().identity_of(node.system().node())->name, "node1");
   CafProcess absent(run.files(PeerRole::kNode, "other"), run.policy(kDataRoles), quick_limits());
-  EXPECT_NE(testing::knock_and_say(port, {&other}, handshake_as(absent), milliseconds(300)), Outcome::kClosed)
+  EXPECT_NE(test_support::knock_and_say(port, {&other}, handshake_as(absent), milliseconds(300)), Outcome::kClosed)
       << "the control: a name that nobody has";
   EXPECT_EQ(spawner.transport().counters().bad_frames, 1u);
   expect_bystanders_are_well();
@@ -136,10 +136,10 @@ TEST_F(TransportDoor, AGoodCertificateIsTheControlOfTheseTests) {
 }
 
 TEST_F(TransportDoor, RefusesPlaintextAndGarbage) {
-  EXPECT_EQ(testing::say_in_plaintext(port, "GET / HTTP/1.1\r\n\r\n", kPatience), Outcome::kClosed);
+  EXPECT_EQ(test_support::say_in_plaintext(port, "GET / HTTP/1.1\r\n\r\n", kPatience), Outcome::kClosed);
   const std::string huge_hello = std::string("\x16\x03\x01\x40\x00\x01\xff\xff\xff", 9) + std::string(1 << 16, 'h');
-  EXPECT_EQ(testing::say_in_plaintext(port, huge_hello, kPatience), Outcome::kClosed);
-  for (int i = 0; i < 20; ++i) testing::say_and_reset(port, "\x16\x03\x01 no more");
+  EXPECT_EQ(test_support::say_in_plaintext(port, huge_hello, kPatience), Outcome::kClosed);
+  for (int i = 0; i < 20; ++i) test_support::say_and_reset(port, "\x16\x03\x01 no more");
   expect_bystanders_are_well();
 }
 
@@ -158,7 +158,7 @@ TEST_F(TransportDoor, RefusesCertificatesThatTheRunDidNotSign) {
   const TestRun foreign(0x5eed);  // the same number: only the signature differs
   const TlsFiles by_other = foreign.files(PeerRole::kNode, "node1");
   EXPECT_EQ(knock_with(&by_other), Outcome::kClosed);
-  const TlsFiles by_itself = testing::self_signed(run.path("self"), {run.run(), PeerRole::kNode, "node1"});
+  const TlsFiles by_itself = test_support::self_signed(run.path("self"), {run.run(), PeerRole::kNode, "node1"});
   EXPECT_EQ(knock_with(&by_itself), Outcome::kClosed);
   expect_bystanders_are_well();
 }
@@ -183,15 +183,15 @@ TEST_F(TransportDoor, RefusesTheWrongRunAndTheRevoked) {
   PeerPolicy other_run{RunId{0xbad}, kDataRoles, {}};
   CafProcess strict(run.files(PeerRole::kSpawner, "strict"), other_run, quick_limits());
   const TlsFiles files = run.files(PeerRole::kNode, "n");
-  EXPECT_EQ(testing::knock(strict.publish(), {&files}, kPatience), Outcome::kClosed);
+  EXPECT_EQ(test_support::knock(strict.publish(), {&files}, kPatience), Outcome::kClosed);
 
   PeerPolicy revoking = run.policy(kDataRoles);
   revoking.admit = [](const PeerIdentity& peer) { return peer.name != "evicted"; };
   CafProcess careful(run.files(PeerRole::kSpawner, "careful"), revoking, quick_limits());
   const std::uint16_t careful_port = careful.publish();
   const TlsFiles evicted = run.files(PeerRole::kNode, "evicted");
-  EXPECT_EQ(testing::knock(careful_port, {&evicted}, kPatience), Outcome::kClosed);
-  EXPECT_EQ(testing::knock(careful_port, {&files}, kPatience), Outcome::kSpokeToUs);
+  EXPECT_EQ(test_support::knock(careful_port, {&evicted}, kPatience), Outcome::kClosed);
+  EXPECT_EQ(test_support::knock(careful_port, {&files}, kPatience), Outcome::kSpokeToUs);
 }
 
 // Connections from before are ended, new ones refused, in both directions; nobody else notices.
@@ -216,8 +216,9 @@ TEST_F(TransportDoor, ARevokedCertificateIsRefusedAndItsConnectionsEnd) {
   };
   EXPECT_TRUE(evicted.sees_down_after(of_evicted, revoke));
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(2));
-  EXPECT_EQ(testing::knock(careful_port, {&theirs}, kPatience), Outcome::kClosed);
-  EXPECT_EQ(testing::knock(careful_port, {&readmitted}, kPatience), Outcome::kSpokeToUs) << "what it was given since";
+  EXPECT_EQ(test_support::knock(careful_port, {&theirs}, kPatience), Outcome::kClosed);
+  EXPECT_EQ(test_support::knock(careful_port, {&readmitted}, kPatience), Outcome::kSpokeToUs)
+      << "what it was given since";
   EXPECT_FALSE(careful.connect(evicted.publish())) << "nor is it dialled";
   EXPECT_TRUE(careful.connect(honest.publish()));
   EXPECT_EQ(honest.ask(of_honest, "after"), "heard after");
@@ -259,11 +260,11 @@ TEST_F(TransportDoor, RefusesWhoHasMadeItCrash) {
   const std::uint16_t wary_port = once_bitten.publish();
   for (std::uint64_t knocks = 1; knocks <= 2; ++knocks) {
     const TlsFiles bad = run.files(PeerRole::kNode, "guest");
-    EXPECT_EQ(testing::knock(wary_port, {&bad}, kPatience), Outcome::kClosed);
+    EXPECT_EQ(test_support::knock(wary_port, {&bad}, kPatience), Outcome::kClosed);
     EXPECT_EQ(once_bitten.transport().counters().refused, knocks);
   }
   const TlsFiles other = run.files(PeerRole::kNode, "guest2");
-  EXPECT_EQ(testing::knock(wary_port, {&other}, kPatience), Outcome::kSpokeToUs);
+  EXPECT_EQ(test_support::knock(wary_port, {&other}, kPatience), Outcome::kSpokeToUs);
 }
 
 TEST_F(TransportDoor, ADiallerRefusesAServerOfAnotherRun) {
@@ -275,9 +276,9 @@ TEST_F(TransportDoor, ADiallerRefusesAServerOfAnotherRun) {
 }
 
 TEST_F(TransportDoor, AnIdleConnectionEndsAtItsDeadlineAndHarmsNobody) {
-  const Socket idle = testing::connect_raw(port);
+  const Socket idle = test_support::connect_raw(port);
   EXPECT_EQ(node.ask(node_actor, "meanwhile"), "heard meanwhile");
-  EXPECT_TRUE(testing::is_closed_within(idle, kPatience));
+  EXPECT_TRUE(test_support::is_closed_within(idle, kPatience));
   EXPECT_TRUE(eventually([&] { return spawner.transport().counters().refused >= 1; }));
   expect_bystanders_are_well();
 }
@@ -285,8 +286,8 @@ TEST_F(TransportDoor, AnIdleConnectionEndsAtItsDeadlineAndHarmsNobody) {
 TEST_F(TransportDoor, AnIdleConnectionCostsNoProcessorTime) {
   const std::clock_t before = std::clock();
   const auto start = std::chrono::steady_clock::now();
-  const Socket idle = testing::connect_raw(port);
-  ASSERT_TRUE(testing::is_closed_within(idle, kPatience));
+  const Socket idle = test_support::connect_raw(port);
+  ASSERT_TRUE(test_support::is_closed_within(idle, kPatience));
   const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
   const double computed = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
   EXPECT_LT(computed, 0.5 * waited.count()) << "a busy I/O thread would make it 1";
@@ -296,7 +297,7 @@ TEST_F(TransportDoor, SurvivesTheLackOfDescriptors) {
   rlimit usual{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
   std::vector<Socket> flood;
-  flood.push_back(testing::connect_raw(port));
+  flood.push_back(test_support::connect_raw(port));
   rlimit scarce = usual;
   scarce.rlim_cur = static_cast<rlim_t>(flood.back().descriptor()) + 60;
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &scarce), 0);
@@ -317,16 +318,16 @@ TEST_F(TransportDoor, SurvivesTheLackOfDescriptors) {
 TEST_F(TransportDoor, AFloodOfIdleConnectionsIsBounded) {
   constexpr std::size_t kFlood = 300;
   std::vector<Socket> flood;
-  for (std::size_t i = 0; i < kFlood; ++i) flood.push_back(testing::connect_raw(port));
+  for (std::size_t i = 0; i < kFlood; ++i) flood.push_back(test_support::connect_raw(port));
   EXPECT_EQ(node.ask(node_actor, "in the flood"), "heard in the flood");
-  for (const Socket& socket : flood) EXPECT_TRUE(testing::is_closed_within(socket, kPatience));
+  for (const Socket& socket : flood) EXPECT_TRUE(test_support::is_closed_within(socket, kPatience));
   EXPECT_TRUE(eventually([&] { return spawner.transport().counters().refused >= kFlood; }));
   expect_bystanders_are_well();
 }
 
 TEST_F(TransportDoor, AFloodOfIdleConnectionsKeepsNobodyOut) {
   std::vector<Socket> flood;
-  for (int i = 0; i < 300; ++i) flood.push_back(testing::connect_raw(port));
+  for (int i = 0; i < 300; ++i) flood.push_back(test_support::connect_raw(port));
   CafProcess late(run.files(PeerRole::kNode, "late"), run.policy(kDataRoles), quick_limits());
   const auto reached = late.connect(port);
   ASSERT_TRUE(reached);
@@ -352,10 +353,10 @@ TEST_F(TransportDoor, NobodyThereIsAnErrorAtOnce) {
 TEST_F(TransportDoor, BadFramesOfAnAdmittedPeerEndItsConnectionOnly) {
   const TlsFiles files = run.files(PeerRole::kNode, "mad");
   const std::string empty_handshake(FrameGuard::kHeaderBytes, '\0');
-  EXPECT_EQ(testing::knock_and_say(port, {&files}, empty_handshake, kPatience), Outcome::kClosed);
+  EXPECT_EQ(test_support::knock_and_say(port, {&files}, empty_handshake, kPatience), Outcome::kClosed);
   std::string endless(FrameGuard::kHeaderBytes, '\0');
   endless.replace(0, 8, std::string("\x02\x00\x00\x00\xff\xff\xff\xff", 8));
-  EXPECT_EQ(testing::knock_and_say(port, {&files}, endless, kPatience), Outcome::kClosed);
+  EXPECT_EQ(test_support::knock_and_say(port, {&files}, endless, kPatience), Outcome::kClosed);
   EXPECT_EQ(spawner.transport().counters().bad_frames, 2u);
   expect_bystanders_are_well();
 }
@@ -371,7 +372,7 @@ TEST_F(TransportDoor, RandomFramesOfAnAdmittedPeerHarmNobody) {
     bytes[0] = static_cast<char>(random() % 8);
     const std::uint32_t length = static_cast<std::uint32_t>(random() % 3 == 0 ? 0 : bytes.size() - 32);
     for (unsigned k = 0; k < 4; ++k) bytes[4 + k] = static_cast<char>(length >> (8 * (3 - k)));
-    const Outcome outcome = testing::knock_and_say(port, {&files}, bytes, milliseconds(200));
+    const Outcome outcome = test_support::knock_and_say(port, {&files}, bytes, milliseconds(200));
     ASSERT_NE(outcome, Outcome::kSpokeToUs) << "seed " << seed << " case " << i;
     ASSERT_EQ(node.ask(node_actor, "still"), "heard still") << "seed " << seed << " case " << i;
   }
@@ -397,8 +398,8 @@ TEST_F(TransportDoor, APortInUseIsNamed) {
 
 TEST_F(TransportDoor, AProcessWithoutControlEndpointSaysNothingToWhoAsksForOne) {
   const TlsFiles files = run.files(PeerRole::kNode, "n");
-  EXPECT_EQ(testing::knock(port, {&files, 0, PortProtocol::kControl}, kPatience), Outcome::kClosed);
-  EXPECT_EQ(testing::knock(port, {.protocol = std::nullopt}, kPatience), Outcome::kClosed);
+  EXPECT_EQ(test_support::knock(port, {&files, 0, PortProtocol::kControl}, kPatience), Outcome::kClosed);
+  EXPECT_EQ(test_support::knock(port, {.protocol = std::nullopt}, kPatience), Outcome::kClosed);
   EXPECT_TRUE(eventually([&] { return spawner.transport().counters().refused == 2; }));
   expect_bystanders_are_well();
 }
@@ -449,4 +450,4 @@ TEST(HostPort, HasOnesAfterItAndANameForOthers) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::tls_transport_test

@@ -11,7 +11,7 @@
 #include "tests/simulation/seeds.h"
 #include "tests/support/bounds/bounds_list.h"
 
-namespace shoal {
+namespace shoal::bounds_test {
 namespace {
 
 class BoundsReport : public testing::Environment {
@@ -76,4 +76,4 @@ TEST(Bounds, AreCountedWhereTheyAreReached) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::bounds_test

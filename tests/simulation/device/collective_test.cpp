@@ -4,7 +4,7 @@
 
 #include "tests/simulation/faults.h"
 
-namespace shoal {
+namespace shoal::collective_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 40;
@@ -56,4 +56,4 @@ TEST(Collective, WithFaultsAtAnyMomentHarmsNothing) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::collective_test

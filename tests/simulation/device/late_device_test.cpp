@@ -4,7 +4,7 @@
 
 #include "tests/simulation/faults.h"
 
-namespace shoal {
+namespace shoal::late_device_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 40;
@@ -80,4 +80,4 @@ TEST(LateDevice, AMicrobatchThatEndsItIsFoundAmongThoseUnderWay) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::late_device_test

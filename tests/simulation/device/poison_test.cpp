@@ -5,7 +5,7 @@
 #include "runtime/journal/view.h"
 #include "tests/simulation/seeds.h"
 
-namespace shoal {
+namespace shoal::poison_test {
 namespace {
 
 using testing::IsEmpty;
@@ -111,4 +111,4 @@ TEST(PoisonedMicrobatch, IsTheOnlyOneThatIsLeftOutWhileOthersAreKilled) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::poison_test

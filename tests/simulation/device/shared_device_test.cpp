@@ -9,7 +9,7 @@
 #include "runtime/base/compose.h"
 #include "tests/simulation/faults.h"
 
-namespace shoal {
+namespace shoal::shared_device_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 60;
@@ -177,4 +177,4 @@ TEST(SharedDevice, AStageTwiceOnAWorkerIsNoticed) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::shared_device_test

@@ -5,7 +5,7 @@
 
 #include "tests/simulation/seeds.h"
 
-namespace shoal {
+namespace shoal::asked_checkpoint_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 40;
@@ -91,4 +91,4 @@ TEST(AskedCheckpoint, InARunOfRoundsHarmsNothing) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::asked_checkpoint_test

@@ -11,7 +11,7 @@
 #include "tests/support/guest/listening_ports.h"
 #include "tests/system/admission/admitted_guest.h"
 
-namespace shoal {
+namespace shoal::bad_guest_test {
 namespace {
 
 constexpr std::uint64_t kMemoryMoreMax = 16 << 10;  // KiB
@@ -94,4 +94,4 @@ TEST(BadGuest, ARunUnderAttackTrainsOnWithTheSameBits) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::bad_guest_test

@@ -13,7 +13,7 @@
 #include "tests/system/admission/admitted_guest.h"
 #include "tests/system/operate/commanded_run.h"
 
-namespace shoal {
+namespace shoal::crash_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -129,4 +129,4 @@ TEST_F(CrashingGuest, IsRefusedNamedAndCostsNobodysRestarts) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::crash_test

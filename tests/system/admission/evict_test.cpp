@@ -11,7 +11,7 @@
 #include "tests/system/admission/knocks.h"
 #include "tests/system/operate/commanded_run.h"
 
-namespace shoal {
+namespace shoal::evict_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -343,4 +343,4 @@ TEST_F(Evicted, ForAMinuteItTriesFromThreeAddressesAndGetsNowhere) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::evict_test

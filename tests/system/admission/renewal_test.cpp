@@ -10,7 +10,7 @@
 #include "runtime/transport/certificates.h"
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::renewal_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -97,4 +97,4 @@ TEST_F(Renewed, ARunOutlivesTheCertificatesOfAllItsProcesses) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::renewal_test

@@ -9,7 +9,7 @@
 
 #include "tests/system/operate/commanded_run.h"
 
-namespace shoal {
+namespace shoal::token_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -141,4 +141,4 @@ TEST_F(Tokens, TheRunsOwnStaysAwayOnceItIsRevoked) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::token_test

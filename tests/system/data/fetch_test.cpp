@@ -8,7 +8,7 @@
 #include "runtime/data/tokens.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::fetch_test {
 namespace {
 
 void expect_fetched(const std::string& name) {
@@ -32,4 +32,4 @@ TEST(FetchCorpus, GetsTheNovelsOfJaneAusten) { expect_fetched("austen"); }
 TEST(FetchCorpus, GetsTheKingJamesBible) { expect_fetched("kjv"); }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::fetch_test

@@ -16,7 +16,7 @@
 #include "runtime/data/tokens.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::gpt2_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -134,4 +134,4 @@ TEST(Gpt2Tokenizer, GivesBackAnyBytes) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::gpt2_test

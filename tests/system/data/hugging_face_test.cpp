@@ -13,7 +13,7 @@
 #include "tests/runtime/data/scratch.h"
 #include "tests/runtime/data/small_ranks.h"
 
-namespace shoal {
+namespace shoal::hugging_face_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -121,4 +121,4 @@ TEST_F(HuggingFace, ReadsGpt2sTokens) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::hugging_face_test

@@ -8,7 +8,7 @@
 #include "runtime/storage/safetensors.h"
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::import_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -205,4 +205,4 @@ TEST(Import, SaysWhatCannotBeImported) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::import_test

@@ -9,7 +9,7 @@
 
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::shards_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -124,4 +124,4 @@ TEST_F(Shards, AreTakenOnceAnEpoch) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::shards_test

@@ -9,7 +9,7 @@
 #include "tests/runtime/data/small_ranks.h"
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::tokenizer_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -90,4 +90,4 @@ TEST_F(OwnTokenizer, IsKeptByARunThatGoesOn) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::tokenizer_test

@@ -8,7 +8,7 @@
 #include "tests/support/nccl/planted.h"
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::collective_death_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -106,4 +106,4 @@ TEST(Nccl, IsRefusedWhereThereIsNoGpu) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::collective_death_test

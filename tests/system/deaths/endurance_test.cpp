@@ -18,7 +18,7 @@
 #include "tests/emulator/emulator.h"
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::endurance_test {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -289,4 +289,4 @@ TEST_P(BadLinks, MoveNoBit) {
 INSTANTIATE_TEST_SUITE_P(Shapes, BadLinks, testing::ValuesIn(kShapes), name_of_shape);
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::endurance_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::keeper_test {
 namespace {
 
 pid_t keeper_of(const ProcessScene& scene, const std::string& node) {
@@ -73,4 +73,4 @@ TEST(Keeper, ThatIsFrozenStartsItsWorkerAgainWhenItWakes) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::keeper_test

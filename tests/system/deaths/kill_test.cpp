@@ -6,7 +6,7 @@
 
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::kill_test {
 namespace {
 
 constexpr std::size_t kKilledAfter = 5;
@@ -124,4 +124,4 @@ TEST(Kill, InTheLastStepsDoesNotChangeTheEnd) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::kill_test

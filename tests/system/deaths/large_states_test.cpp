@@ -14,7 +14,7 @@
 #include "tests/support/process_scene.h"
 #include "tests/system/deaths/counted_events.h"
 
-namespace shoal {
+namespace shoal::large_states_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -229,4 +229,4 @@ TEST_F(StateUnderWay, FromAKilledStorageIsTakenWhenItIsBack) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::large_states_test

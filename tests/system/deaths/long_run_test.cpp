@@ -16,7 +16,7 @@
 
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::long_run_test {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -275,4 +275,4 @@ TEST_F(LongRun, OfFiftyThousandStepsCostsWhatOneOfAThousandDoes) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::long_run_test

@@ -3,7 +3,7 @@
 
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::memory_test {
 namespace {
 
 // Room for a worker that has nothing to do, and not for one microbatch of this model. The rest that is left at the end
@@ -46,4 +46,4 @@ TEST(Memory, ThatIsNeverEnoughEndsTheRunAndIsNamed) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::memory_test

@@ -2,12 +2,11 @@
 // the run ends well, with the bits of one process that left this microbatch out.
 #include <gtest/gtest.h>
 
-
 #include "runtime/journal/store.h"
 #include "tests/support/process_scene.h"
 #include "tests/system/deaths/counted_events.h"
 
-namespace shoal {
+namespace shoal::poison_test {
 namespace {
 
 constexpr int kSteps = 30;
@@ -95,4 +94,4 @@ INSTANTIATE_TEST_SUITE_P(How, PoisonedRun, testing::Values("throw", "abort"),
                          [](const auto& tested) { return std::string(tested.param); });
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::poison_test

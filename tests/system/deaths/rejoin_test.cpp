@@ -9,7 +9,7 @@
 #include "tests/support/process_scene.h"
 #include "tests/system/deaths/counted_events.h"
 
-namespace shoal {
+namespace shoal::rejoin_test {
 namespace {
 
 SmallRun run_to_disturb(const std::string& reduction = "exact") {
@@ -96,4 +96,4 @@ TEST_F(Rejoin, AStageActorThatEndsIsStartedAgainInItsProcess) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::rejoin_test

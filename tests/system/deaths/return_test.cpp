@@ -9,10 +9,10 @@
 
 #include "runtime/transport/sockets.h"
 #include "tests/support/process_scene.h"
-#include "tests/system/deaths/counted_events.h"
 #include "tests/support/taken_port.h"
+#include "tests/system/deaths/counted_events.h"
 
-namespace shoal {
+namespace shoal::return_test {
 namespace {
 
 constexpr int kSteps = 250;
@@ -339,4 +339,4 @@ TEST(KilledSpawner, GoesOnElsewhereFromACopyOfItsDirectory) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::return_test

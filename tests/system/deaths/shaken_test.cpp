@@ -10,7 +10,7 @@
 
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::shaken_test {
 namespace {
 
 constexpr int kKills = 15;
@@ -93,4 +93,4 @@ TEST(Shaken, AWorkerThatDiesAtEachStartIsGivenUp) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::shaken_test

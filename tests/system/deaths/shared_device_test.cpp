@@ -11,7 +11,7 @@
 #include "tests/support/process_scene.h"
 #include "tests/system/deaths/counted_events.h"
 
-namespace shoal {
+namespace shoal::shared_device_test {
 namespace {
 
 constexpr Milliseconds kSoon{20'000};
@@ -139,4 +139,4 @@ TEST(SharedDevice, WhereTheyAreNotSharedOneWorkerIsTooFew) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::shared_device_test

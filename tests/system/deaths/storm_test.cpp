@@ -7,7 +7,7 @@
 #include "tests/bench/storms/storm_run.h"
 #include "tests/emulator/emulator.h"
 
-namespace shoal {
+namespace shoal::storm_test {
 namespace {
 
 constexpr int kPaceMs = 12;
@@ -94,4 +94,4 @@ TEST(Storm, AJoinerThatCannotFollowSaysSoAndStaysASpare) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::storm_test

@@ -11,7 +11,7 @@
 #include "tests/support/process_scene.h"
 #include "tests/support/taken_port.h"
 
-namespace shoal {
+namespace shoal::held_ports_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -136,4 +136,4 @@ TEST_F(HeldPorts, StorageOfASpawnerThatListensEverywhereDoes) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::held_ports_test

@@ -13,7 +13,7 @@
 #include "tests/emulator/emulator.h"
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::network_faults_test {
 namespace {
 
 constexpr int kSteps = 60;
@@ -309,4 +309,4 @@ TEST_F(NetworkFaults, AWorkerThatWasSuspendedWithItsKeeperIsFencedAndComesBackWh
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::network_faults_test

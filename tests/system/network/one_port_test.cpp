@@ -14,7 +14,7 @@
 #include "tests/support/process_scene.h"
 #include "tests/system/network/network_namespaces.h"
 
-namespace shoal {
+namespace shoal::one_port_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -231,4 +231,4 @@ INSTANTIATE_TEST_SUITE_P(Strangers, OnePortOfARun, testing::ValuesIn(guest::kEve
                          [](const auto& sort) { return std::string(guest::name_of(sort.param)); });
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::one_port_test

@@ -9,7 +9,7 @@
 #include "runtime/storage/checkpoint_reader.h"
 #include "tests/system/operate/commanded_run.h"
 
-namespace shoal {
+namespace shoal::checkpoint_test {
 namespace {
 
 using testing::EndsWith;
@@ -139,4 +139,4 @@ TEST_F(AskedCheckpoint, OfARunThatIsOverOrNotThereIsRefused) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::checkpoint_test

@@ -7,7 +7,7 @@
 
 #include "tests/system/operate/commanded_run.h"
 
-namespace shoal {
+namespace shoal::device_figures_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -122,4 +122,4 @@ TEST_F(DeviceFigures, OfOneProcessAreInEveryStep) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::device_figures_test

@@ -8,7 +8,7 @@
 
 #include "tests/system/operate/commanded_run.h"
 
-namespace shoal {
+namespace shoal::devices_test {
 namespace {
 
 using testing::HasSubstr;
@@ -88,4 +88,4 @@ TEST_F(Devices, OneOfThemIsDrainedOrKilledByItsOwnName) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::devices_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::moves_test {
 namespace {
 
 using testing::HasSubstr;
@@ -72,4 +72,4 @@ TEST_F(Moves, DoNotHappenWithoutAPeriod) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::moves_test

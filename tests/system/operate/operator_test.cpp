@@ -10,7 +10,7 @@
 
 #include "tests/system/operate/commanded_run.h"
 
-namespace shoal {
+namespace shoal::operator_test {
 namespace {
 
 using testing::HasSubstr;
@@ -318,4 +318,4 @@ TEST_F(Operator, AStormOfSideActorsMovesNoBit) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::operator_test

@@ -8,7 +8,7 @@
 #include "runtime/base/machine/bf16_units.h"
 #include "tests/support/process_scene.h"
 
-namespace shoal {
+namespace shoal::precision_test {
 namespace {
 
 class Bf16Run : public testing::Test {
@@ -93,4 +93,4 @@ TEST_F(Bf16Run, IsRefusedWhereTheProcessorHasNoUnits) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::precision_test

@@ -8,7 +8,7 @@
 
 #include "tests/tidy/repository.h"
 
-namespace shoal::tidy {
+namespace shoal::tidy::linked_sources_test {
 namespace {
 
 // A tree in memory: the program includes one header, which includes another; both have sources.
@@ -75,4 +75,4 @@ TEST(LinkedSources, OfTheFuzzersAreAllListed) {
 }
 
 }  // namespace
-}  // namespace shoal::tidy
+}  // namespace shoal::tidy::linked_sources_test

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace shoal {
+namespace shoal::core_dump_test {
 namespace {
 
 TEST(CoreDump, IsToldByOneLine) {
@@ -19,4 +19,4 @@ TEST(CoreDump, IsNothingThatALivingOrAnAbsentProcessDoes) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::core_dump_test

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace shoal {
+namespace shoal::json_fields_test {
 namespace {
 
 TEST(JsonFields, AreReadWhereTheyHaveTheirType) {
@@ -31,4 +31,4 @@ TEST(JsonFields, AreNotThereInWhatIsNoObject) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::json_fields_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::keeper_notice_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -27,4 +27,4 @@ TEST(KeeperNotice, NamesTheCommandThatWakesTheKeeper) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::keeper_notice_test

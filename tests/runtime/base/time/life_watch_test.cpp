@@ -5,7 +5,7 @@
 
 #include <random>
 
-namespace shoal {
+namespace shoal::life_watch_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -94,4 +94,4 @@ TEST_F(LifeWatched, AgreesWithACountOfSecondsWhateverComes) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::life_watch_test

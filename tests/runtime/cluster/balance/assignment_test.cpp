@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-namespace shoal {
+namespace shoal::assignment_test {
 namespace {
 
 double throughput(const std::vector<std::size_t>& stage_of, const std::vector<double>& speeds,
@@ -77,4 +77,4 @@ TEST(Assignment, WithManyMachinesComesWithinAPercentOfTheBound) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::assignment_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::loss_rate_test {
 namespace {
 
 TEST(LossRate, IsNoneWhileNobodyWasLost) {
@@ -38,4 +38,4 @@ TEST(LossRate, ForgetsAStormThatIsOver) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::loss_rate_test

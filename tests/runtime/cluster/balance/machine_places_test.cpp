@@ -9,7 +9,7 @@
 #include <numeric>
 #include <random>
 
-namespace shoal {
+namespace shoal::machine_places_test {
 namespace {
 
 using ::testing::AllOf;
@@ -287,4 +287,4 @@ TEST(MachinePlaces, AreNearlyTheBestThereAreAndAlwaysFoundWhereThereAreAny) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::machine_places_test

@@ -5,7 +5,7 @@
 
 #include "runtime/cluster/balance/work_board.h"
 
-namespace shoal {
+namespace shoal::measured_speeds_test {
 namespace {
 
 constexpr ProcessIncarnation kOne{1}, kTwo{2}, kThree{3};
@@ -64,4 +64,4 @@ TEST(MeasuredSpeeds, NoWorkSaysNothing) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::measured_speeds_test

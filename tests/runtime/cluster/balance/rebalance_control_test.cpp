@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-namespace shoal {
+namespace shoal::rebalance_control_test {
 namespace {
 
 using testing::HasSubstr;
@@ -32,4 +32,4 @@ TEST(RebalanceControl, RefusesWordsThatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::rebalance_control_test

@@ -10,7 +10,7 @@
 
 #include "runtime/cluster/balance/assignment.h"
 
-namespace shoal {
+namespace shoal::rebalance_test {
 namespace {
 
 using testing::HasSubstr;
@@ -185,4 +185,4 @@ TEST(Rebalance, MovesNeverLowerTheThroughputAndEndNearTheBest) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::rebalance_test

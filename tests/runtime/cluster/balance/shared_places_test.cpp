@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-namespace shoal {
+namespace shoal::shared_places_test {
 namespace {
 
 using testing::AllOf;
@@ -119,4 +119,4 @@ TEST(SharedPlaces, NeverExceedAWorkersMemoryAndRarelyMissWhatIsPossible) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::shared_places_test

@@ -4,7 +4,7 @@
 #include "runtime/cluster/duties/checkpoints.h"
 #include "tests/runtime/cluster/duty_bench.h"
 
-namespace shoal {
+namespace shoal::checkpoints_test {
 namespace {
 
 struct CheckpointDutyTest : testing::Test, DutyBench {
@@ -63,4 +63,4 @@ TEST_F(CheckpointDutyTest, AsksWhoeverStillHoldsTheLastStateWhenItsSaverIsLost) 
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::checkpoints_test

@@ -4,7 +4,7 @@
 #include "runtime/cluster/duties/children.h"
 #include "tests/runtime/cluster/duty_bench.h"
 
-namespace shoal {
+namespace shoal::children_test {
 namespace {
 
 struct ChildrenDutyTest : testing::Test, DutyBench {
@@ -56,4 +56,4 @@ TEST_F(ChildrenDutyTest, HandsOverWhenTheBudgetIsSpent) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::children_test

@@ -4,7 +4,7 @@
 #include "runtime/cluster/duties/draining.h"
 #include "tests/runtime/cluster/duty_bench.h"
 
-namespace shoal {
+namespace shoal::draining_test {
 namespace {
 
 struct DrainDutyTest : testing::Test, DutyBench {
@@ -85,4 +85,4 @@ TEST_F(DrainDutyTest, HearsNoWishOnceTheRunIsStopped) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::draining_test

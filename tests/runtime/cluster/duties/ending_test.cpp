@@ -4,7 +4,7 @@
 #include "runtime/cluster/duties/ending.h"
 #include "tests/runtime/cluster/duty_bench.h"
 
-namespace shoal {
+namespace shoal::ending_test {
 namespace {
 
 struct EndingDutyTest : testing::Test, DutyBench {
@@ -78,4 +78,4 @@ TEST_F(EndingDutyTest, TellsOfAnEndThatCannotBeRecordedAsOfAFailure) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::ending_test

@@ -4,7 +4,7 @@
 #include "runtime/cluster/duties/gathering.h"
 #include "tests/runtime/cluster/duty_bench.h"
 
-namespace shoal {
+namespace shoal::gathering_test {
 namespace {
 
 Join join_of(const std::string& name, std::uint64_t nonce) {
@@ -116,4 +116,4 @@ TEST_F(GatheringDutyTest, EndsAReplicaThatNobodyWaitsFor) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::gathering_test

@@ -4,7 +4,7 @@
 #include "runtime/cluster/duties/introductions.h"
 #include "tests/runtime/cluster/duty_bench.h"
 
-namespace shoal {
+namespace shoal::introductions_test {
 namespace {
 
 struct IntroductionDutyTest : testing::Test, DutyBench {
@@ -65,4 +65,4 @@ TEST_F(IntroductionDutyTest, SendsRefusedCertificatesToEverybodyAndToWhoeverIsWe
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::introductions_test

@@ -5,7 +5,7 @@
 #include "runtime/cluster/truth/waiting_words.h"
 #include "tests/runtime/cluster/duty_bench.h"
 
-namespace shoal {
+namespace shoal::joining_test {
 namespace {
 
 struct JoinDutyTest : testing::Test, DutyBench {
@@ -151,4 +151,4 @@ TEST_F(JoinDutyTest, EndsJoinersWhenABranchBegins) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::joining_test

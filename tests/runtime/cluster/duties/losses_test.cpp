@@ -4,7 +4,7 @@
 #include "runtime/cluster/duties/losses.h"
 #include "tests/runtime/cluster/duty_bench.h"
 
-namespace shoal {
+namespace shoal::losses_test {
 namespace {
 
 struct LossDutyTest : testing::Test, DutyBench {
@@ -69,4 +69,4 @@ TEST_F(LossDutyTest, HasAReplacementStartedBeforeItWaitsForTheDisk) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::losses_test

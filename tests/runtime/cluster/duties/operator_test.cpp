@@ -4,7 +4,7 @@
 #include "runtime/cluster/duties/operator.h"
 #include "tests/runtime/cluster/duty_bench.h"
 
-namespace shoal {
+namespace shoal::duties_operator_test {
 namespace {
 
 OperatorOrder order_of(OperatorVerb verb, const std::string& name) {
@@ -162,4 +162,4 @@ TEST_F(OperatorDutyTest, SaysWhyAReplicaEndedLast) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::duties_operator_test

@@ -4,7 +4,7 @@
 #include "runtime/cluster/duties/quarantine.h"
 #include "tests/runtime/cluster/duty_bench.h"
 
-namespace shoal {
+namespace shoal::quarantine_test {
 namespace {
 
 StageEnded end_over(Incarnation replica, std::uint32_t stage = 0) {
@@ -43,4 +43,4 @@ TEST_F(QuarantineDutyTest, SaysNothingOfAnEndThatWasNoComputationOrOfARunThatEnd
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::quarantine_test

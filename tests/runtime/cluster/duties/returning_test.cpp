@@ -4,7 +4,7 @@
 #include "runtime/cluster/duties/returning.h"
 #include "tests/runtime/cluster/duty_bench.h"
 
-namespace shoal {
+namespace shoal::returning_test {
 namespace {
 
 SupervisorConfig taken_over() {
@@ -91,4 +91,4 @@ TEST_F(ReturnDutyTest, RollsBackWhenAStageIsStillMissingInTheEnd) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::returning_test

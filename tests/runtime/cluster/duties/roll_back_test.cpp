@@ -4,7 +4,7 @@
 #include "runtime/cluster/duties/roll_back.h"
 #include "tests/runtime/cluster/duty_bench.h"
 
-namespace shoal {
+namespace shoal::roll_back_test {
 namespace {
 
 StartPoint after(std::uint64_t version) { return {version, version, true, "abc"}; }
@@ -74,4 +74,4 @@ TEST_F(RollBackDutyTest, GivesUpWhereThereIsNoCheckpointToBlame) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::roll_back_test

@@ -5,7 +5,7 @@
 #include "tests/runtime/cluster/duty_bench.h"
 #include "tests/support/rounds_every.h"
 
-namespace shoal {
+namespace shoal::rounds_test {
 namespace {
 
 // Rounds that are contributed to after every step and due after the next one.
@@ -53,4 +53,4 @@ TEST_F(RoundDutyTest, WaitsWhileNothingIsTrained) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::rounds_test

@@ -7,7 +7,7 @@
 #include "runtime/cluster/truth/waiting_words.h"
 #include "tests/runtime/cluster/duty_bench.h"
 
-namespace shoal {
+namespace shoal::starting_test {
 namespace {
 
 struct StartingDutyTest : testing::Test, DutyBench {
@@ -238,4 +238,4 @@ TEST_F(StartingDutyTest, LeavesReadinessToJoiningWhileTheRunTrains) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::starting_test

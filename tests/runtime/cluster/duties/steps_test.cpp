@@ -4,7 +4,7 @@
 #include "runtime/cluster/duties/steps.h"
 #include "tests/runtime/cluster/duty_bench.h"
 
-namespace shoal {
+namespace shoal::steps_test {
 namespace {
 
 struct StepDutyTest : testing::Test, DutyBench {
@@ -74,4 +74,4 @@ TEST_F(StepDutyTest, NamesASaverOfEachStageWhereACheckpointIsDue) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::steps_test

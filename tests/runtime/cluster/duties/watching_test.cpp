@@ -4,7 +4,7 @@
 #include "runtime/cluster/duties/watching.h"
 #include "tests/runtime/cluster/duty_bench.h"
 
-namespace shoal {
+namespace shoal::watching_test {
 namespace {
 
 struct WatchDutyTest : testing::Test, DutyBench {
@@ -77,4 +77,4 @@ TEST_F(WatchDutyTest, WatchesNobodyWhoIsGone) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::watching_test

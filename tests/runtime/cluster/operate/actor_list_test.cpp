@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::actor_list_test {
 namespace {
 
 ActorHealth told(const std::string& name, const std::string& state = "running") {
@@ -55,4 +55,4 @@ TEST(ActorList, WhatAProcessTellsIsBounded) {  // S-6
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::actor_list_test

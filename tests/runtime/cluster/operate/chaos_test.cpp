@@ -11,7 +11,7 @@
 
 #include "runtime/base/compose.h"
 
-namespace shoal {
+namespace shoal::chaos_test {
 namespace {
 
 using testing::HasSubstr;
@@ -88,4 +88,4 @@ TEST(Chaos, KindsAreWordsWithCommasOrSpaces) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::chaos_test

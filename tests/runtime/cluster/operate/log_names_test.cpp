@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::log_names_test {
 namespace {
 
 const std::vector<std::string> kNodes = {"node1", "node2"};
@@ -82,4 +82,4 @@ TEST(LogNames, LinesOfSeveralFilesAreInOrderOfTime) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::log_names_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::machine_words_test {
 namespace {
 
 TEST(MachineWords, SayWhatIsStatedAndNothingElse) {
@@ -41,4 +41,4 @@ TEST(MachineList, HasLivingWorkersAndTheirDevices) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::machine_words_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::save_words_test {
 namespace {
 
 using testing::HasSubstr;
@@ -49,4 +49,4 @@ TEST(SaveWords, RefuseWhatIsNoAnswer) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::save_words_test

@@ -10,7 +10,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/cluster/operate/operator_words.h"
 
-namespace shoal {
+namespace shoal::targets_test {
 namespace {
 
 using testing::HasSubstr;
@@ -108,4 +108,4 @@ TEST(OperatorWords, ADamagedOrderIsRefusedByItsField) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::targets_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::checkpoint_desk_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -116,4 +116,4 @@ TEST(CheckpointDesk, AnotherTermDoubtsAnOrderThatStorageHasNotAnswered) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::checkpoint_desk_test

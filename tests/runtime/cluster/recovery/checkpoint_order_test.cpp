@@ -5,7 +5,7 @@
 
 #include <random>
 
-namespace shoal {
+namespace shoal::checkpoint_order_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -205,4 +205,4 @@ TEST(CheckpointOrder, NeverAsksForEverNorInAStorm) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::checkpoint_order_test

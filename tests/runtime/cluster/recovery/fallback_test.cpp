@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::fallback_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -52,4 +52,4 @@ TEST(Fallback, IsGivenUpWhenItLeadsNowhere) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::fallback_test

@@ -5,7 +5,7 @@
 
 #include <random>
 
-namespace shoal {
+namespace shoal::fitting_replacement_test {
 namespace {
 
 MachineOffer paced(std::uint64_t milliseconds) { return {0, milliseconds * 1000, 0, 0, 0, 0}; }
@@ -111,4 +111,4 @@ TEST(FittingReplacement, EqualMachinesGetTheAnswerOfThePlainQuestion) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::fitting_replacement_test

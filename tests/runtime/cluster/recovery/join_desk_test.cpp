@@ -5,7 +5,7 @@
 
 #include <random>
 
-namespace shoal {
+namespace shoal::join_desk_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -336,4 +336,4 @@ TEST(JoinDesk, NeverAddsAWrongOneAndNeverHoldsForEver) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::join_desk_test

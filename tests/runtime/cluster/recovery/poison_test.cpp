@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-namespace shoal {
+namespace shoal::poison_test {
 namespace {
 
 using Kind = PoisonVerdict::Kind;
@@ -138,4 +138,4 @@ TEST(Poison, AgreesWithItsDefinition) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::poison_test

@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-namespace shoal {
+namespace shoal::replacement_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -205,4 +205,4 @@ TEST(StartBudget, PausesAfterEndsOfItsOwnAlone) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::replacement_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::setbacks_test {
 namespace {
 
 TEST(Setbacks, WithoutAStepFurtherTheyEnd) {
@@ -45,4 +45,4 @@ TEST(Setbacks, AStepFurtherEndsTheWantOfMemory) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::setbacks_test

@@ -10,7 +10,7 @@
 
 #include "runtime/cluster/balance/shared_places.h"
 
-namespace shoal {
+namespace shoal::shared_devices_test {
 namespace {
 
 using Stages = std::map<std::uint64_t, std::vector<std::uint32_t>>;  // by process
@@ -205,4 +205,4 @@ TEST(SharedDevices, MovesComeToAnEnd) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::shared_devices_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/supervisor_bench.h"
 
-namespace shoal {
+namespace shoal::drain_test {
 namespace {
 
 using testing::AllOf;
@@ -293,4 +293,4 @@ TEST_F(Drain, ALeaverThatDiesIsLostLikeAnybody) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::drain_test

@@ -5,7 +5,7 @@
 #include "runtime/base/restart_policy.h"
 #include "tests/support/supervisor_bench.h"
 
-namespace shoal {
+namespace shoal::evict_test {
 namespace {
 
 using testing::HasSubstr;
@@ -165,4 +165,4 @@ TEST_F(Evict, WhereNobodyIsRefusedNothingIsSaid) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::evict_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/supervisor_bench.h"
 
-namespace shoal {
+namespace shoal::frame_test {
 namespace {
 
 // Returns where the first effect of a kind stands that is meant; their number when there is none.
@@ -63,4 +63,4 @@ TEST(Frame, HandsAMessageToTheDutiesInTheirOrder) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::frame_test

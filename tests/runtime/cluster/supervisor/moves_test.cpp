@@ -5,7 +5,7 @@
 
 #include "tests/support/supervisor_bench.h"
 
-namespace shoal {
+namespace shoal::moves_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -152,4 +152,4 @@ TEST(MovingRun, SendsANewcomerToTheStageThatIsSlowest) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::moves_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/commit_policies.h"
 
-namespace shoal {
+namespace shoal::operator_test {
 namespace {
 
 using testing::Contains;
@@ -269,4 +269,4 @@ TEST(Operator, AReplicaThatCannotStartThreeTimesEndsTheRun) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::operator_test

@@ -8,7 +8,7 @@
 #include "tests/support/rounds_every.h"
 #include "tests/support/supervisor_bench.h"
 
-namespace shoal {
+namespace shoal::supervisor_books_test {
 namespace {
 
 constexpr std::size_t kEntries = 200;
@@ -82,4 +82,4 @@ TEST(SupervisorBooks, NeedTheManifestsThatASnapshotLacks) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::supervisor_books_test

@@ -7,7 +7,7 @@
 #include "runtime/journal/divergence.h"
 #include "tests/support/supervisor_bench.h"
 
-namespace shoal {
+namespace shoal::supervisor_divergence_test {
 namespace {
 
 using std::chrono::seconds;
@@ -135,4 +135,4 @@ TEST(SupervisorDivergence, AStateThatCannotBeSavedStillEndsWith5) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::supervisor_divergence_test

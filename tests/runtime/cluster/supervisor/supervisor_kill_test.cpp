@@ -13,7 +13,7 @@
 #include "tests/support/journal/crashing_journal.h"
 #include "tests/support/journal/whole_journal.h"
 
-namespace shoal {
+namespace shoal::supervisor_kill_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -280,4 +280,4 @@ TEST(SupervisorKilled, WithNumbersThatStartAgainIsFoundOut) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::supervisor_kill_test

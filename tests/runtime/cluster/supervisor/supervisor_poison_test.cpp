@@ -7,7 +7,7 @@
 #include "runtime/base/restart_policy.h"
 #include "tests/support/supervisor_bench.h"
 
-namespace shoal {
+namespace shoal::supervisor_poison_test {
 namespace {
 
 using std::chrono::seconds;
@@ -176,4 +176,4 @@ TEST(SupervisorPoison, ARunWithoutAnyMicrobatchLeftIsOver) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::supervisor_poison_test

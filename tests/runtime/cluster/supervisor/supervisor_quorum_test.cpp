@@ -6,7 +6,7 @@
 #include "tests/support/rounds_every.h"
 #include "tests/support/supervisor_bench.h"
 
-namespace shoal {
+namespace shoal::supervisor_quorum_test {
 namespace {
 
 using std::chrono::seconds;
@@ -127,4 +127,4 @@ TEST_F(Quorum, AStageGrowsToItBeyondItsReplicas) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::supervisor_quorum_test

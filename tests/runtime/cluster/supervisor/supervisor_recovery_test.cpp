@@ -10,7 +10,7 @@
 #include "tests/support/rounds_every.h"
 #include "tests/support/supervisor_bench.h"
 
-namespace shoal {
+namespace shoal::supervisor_recovery_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -531,4 +531,4 @@ TEST(Recovery, ALastCheckpointWithoutStorageEndsTheRunWith3InTheEnd) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::supervisor_recovery_test

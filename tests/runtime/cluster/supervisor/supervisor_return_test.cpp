@@ -7,7 +7,7 @@
 
 #include "tests/support/supervisor_bench.h"
 
-namespace shoal {
+namespace shoal::supervisor_return_test {
 namespace {
 
 using std::chrono::seconds;
@@ -442,4 +442,4 @@ TEST(SupervisorReturn, SaysWhomItWaitsFor) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::supervisor_return_test

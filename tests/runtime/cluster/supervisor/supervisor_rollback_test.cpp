@@ -9,7 +9,7 @@
 #include "runtime/base/restart_policy.h"
 #include "tests/support/supervisor_bench.h"
 
-namespace shoal {
+namespace shoal::supervisor_rollback_test {
 namespace {
 
 using std::chrono::seconds;
@@ -428,4 +428,4 @@ TEST(SupervisorRollback, MemoryThatIsNeverEnoughEndsTheRunAndIsNamed) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::supervisor_rollback_test

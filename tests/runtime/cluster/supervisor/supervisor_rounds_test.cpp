@@ -8,7 +8,7 @@
 #include "tests/support/rounds_every.h"
 #include "tests/support/supervisor_bench.h"
 
-namespace shoal {
+namespace shoal::supervisor_rounds_test {
 namespace {
 
 using Phase = SupervisorCore::Phase;
@@ -304,4 +304,4 @@ TEST(FarRounds, CountWhatARollbackOverManyContributionsLoses) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::supervisor_rounds_test

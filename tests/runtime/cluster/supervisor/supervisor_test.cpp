@@ -8,7 +8,7 @@
 #include "runtime/base/restart_policy.h"
 #include "tests/support/supervisor_bench.h"
 
-namespace shoal {
+namespace shoal::supervisor_test {
 namespace {
 
 using std::chrono::minutes;
@@ -555,4 +555,4 @@ TEST(Supervisor, AFinishedRunResumedEvaluatesAndFinishes) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::supervisor_test

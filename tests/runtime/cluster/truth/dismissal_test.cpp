@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::dismissal_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -64,4 +64,4 @@ TEST(Dismissal, WhoAsksAboutAnEndedRunIsWaitedForUnseen) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::dismissal_test

@@ -3,7 +3,7 @@
 
 #include "runtime/cluster/truth/run_clock.h"
 
-namespace shoal {
+namespace shoal::run_clock_test {
 namespace {
 
 using std::chrono::seconds;
@@ -38,4 +38,4 @@ TEST(RunClock, KnowsTheBeginOfAStepOnBothClocks) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::run_clock_test

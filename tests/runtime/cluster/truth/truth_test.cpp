@@ -3,7 +3,7 @@
 
 #include "tests/runtime/cluster/duty_bench.h"
 
-namespace shoal {
+namespace shoal::truth_test {
 namespace {
 
 struct TruthTest : testing::Test, DutyBench {
@@ -65,4 +65,4 @@ TEST_F(TruthTest, SaysWhatMemoryAStageNeedsWhereThatWasTheReason) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::truth_test

@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace shoal {
+namespace shoal::child_watch_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -137,4 +137,4 @@ TEST(ChildWatch, IsNeverMorePatientThanDeadAfter) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::child_watch_test

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <random>
 
-namespace shoal {
+namespace shoal::complaints_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -165,4 +165,4 @@ TEST(Complaints, KeepTheirPromisesForAnyWords) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::complaints_test

@@ -6,7 +6,7 @@
 #include <functional>
 #include <random>
 
-namespace shoal {
+namespace shoal::failure_detector_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -226,4 +226,4 @@ TEST(FailureDetector, KeepsItsBoundsForAnyRhythm) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::failure_detector_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::hang_watch_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -85,4 +85,4 @@ TEST(HangWatch, BelievesALateAnswerAndForgetsWhoEnded) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::hang_watch_test

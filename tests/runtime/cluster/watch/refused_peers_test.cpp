@@ -6,7 +6,7 @@
 
 #include "tests/support/supervisor_bench.h"
 
-namespace shoal {
+namespace shoal::refused_peers_test {
 namespace {
 
 using testing::HasSubstr;
@@ -105,4 +105,4 @@ TEST(RefusedPeers, ANodeThatIsThrownOutIsListedNoLonger) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::refused_peers_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::sender_check_test {
 namespace {
 
 constexpr Incarnation kMember{11};
@@ -92,4 +92,4 @@ TEST(SenderCheck, WordsWithoutASenderAreNotItsBusiness) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::sender_check_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::signs_of_life_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -112,4 +112,4 @@ TEST(SignsOfLife, OneOfTwoThatDoNotReachEachOtherGoes) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::signs_of_life_test

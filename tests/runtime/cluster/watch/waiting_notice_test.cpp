@@ -5,7 +5,7 @@
 
 #include "tests/support/supervisor_bench.h"
 
-namespace shoal {
+namespace shoal::waiting_notice_test {
 namespace {
 
 using std::chrono::seconds;
@@ -73,4 +73,4 @@ TEST(WaitingForNodes, IsNotToldWhileTheRunTrains) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::waiting_notice_test

@@ -7,7 +7,7 @@
 #include <nccl.h>
 #endif
 
-namespace shoal {
+namespace shoal::nccl_header_test {
 namespace {
 
 #ifdef SHOAL_HAS_NCCL_HEADER
@@ -64,4 +64,4 @@ TEST(NcclHeader, IsCompared) { GTEST_SKIP() << "this machine has no nccl.h"; }
 #endif
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::nccl_header_test

@@ -6,7 +6,7 @@
 
 #include "tests/runtime/device/nccl/nccl_bench.h"
 
-namespace shoal {
+namespace shoal::nccl_library_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -59,4 +59,4 @@ TEST(NcclLibrary, OfNvidiaIsSpokenToAsFarAsThisMachineGoes) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::nccl_library_test

@@ -9,7 +9,7 @@
 
 #include "tests/runtime/device/nccl/nccl_bench.h"
 
-namespace shoal {
+namespace shoal::nccl_runner_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -138,4 +138,4 @@ TEST(NcclRunner, EndsAProcessWhoseLibraryDoesNotComeBack) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::nccl_runner_test

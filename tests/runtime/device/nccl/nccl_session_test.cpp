@@ -11,7 +11,7 @@
 #include "tests/runtime/device/nccl/nccl_bench.h"
 #include "tests/runtime/sync/reduction_swarm.h"
 
-namespace shoal {
+namespace shoal::nccl_session_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -199,4 +199,4 @@ TEST(NcclSession, HearsOfTheDeathOfAProcess) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::nccl_session_test

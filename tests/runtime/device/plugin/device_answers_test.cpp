@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::device_answers_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -56,4 +56,4 @@ TEST(DeviceAnswers, AnIdentityHasEveryBit) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::device_answers_test

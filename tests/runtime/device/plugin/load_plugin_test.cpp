@@ -8,7 +8,7 @@
 
 #include "runtime/base/machine/gpu_driver.h"
 
-namespace shoal {
+namespace shoal::load_plugin_test {
 namespace {
 
 using ::testing::AnyOf;
@@ -64,4 +64,4 @@ TEST(LoadPlugin, TheModuleLoadsAndSaysWhyItCannotCompute) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::load_plugin_test

@@ -8,7 +8,7 @@
 
 #include "runtime/base/machine/memory_lack.h"
 
-namespace shoal {
+namespace shoal::device_fault_test {
 namespace {
 
 using ::testing::AllOf;
@@ -43,4 +43,4 @@ TEST(DeviceFault, ABugOfTheCallerIsNone) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::device_fault_test

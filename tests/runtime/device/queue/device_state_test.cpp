@@ -13,7 +13,7 @@
 #include "tests/runtime/device/local_pipeline.h"
 #include "tests/runtime/device/queue/fake_queue.h"
 
-namespace shoal {
+namespace shoal::device_state_test {
 namespace {
 
 Config config_of(OptimizerKind optimizer = OptimizerKind::kAdamw) {
@@ -77,4 +77,4 @@ TEST(DeviceState, CopiesAreTheWeightsBeforeAndAfterAnUpdate) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::device_state_test

@@ -14,7 +14,7 @@
 #include "runtime/device/gradient_sums.h"
 #include "runtime/device/host_tensor.h"
 
-namespace shoal {
+namespace shoal::device_sums_test {
 namespace {
 
 constexpr std::uint64_t kTokens = 4096;
@@ -143,4 +143,4 @@ TEST(DeviceSums, NoTokensGiveAMeanOfZero) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::device_sums_test

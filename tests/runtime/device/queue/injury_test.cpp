@@ -14,7 +14,7 @@
 #include "tests/runtime/device/queue/fake_queue.h"
 #include "tests/support/fake_executor.h"
 
-namespace shoal {
+namespace shoal::injury_test {
 namespace {
 
 QueuedStageExecutor stage_by_kernels() {
@@ -69,4 +69,4 @@ TEST(Injury, ComesAtItsMicrobatchAndTheDeviceGoesOnToCompute) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::injury_test

@@ -19,7 +19,7 @@
 #include "tests/runtime/device/queue/trained.h"
 #include "tests/support/cuda_shim/shim.h"
 
-namespace shoal {
+namespace shoal::kernel_math_test {
 namespace {
 
 // Few: a thread of a kernel is a fiber here.
@@ -272,4 +272,4 @@ TEST_P(Bf16Stage, CopiesFollowALoadedStateAndARound) {
 INSTANTIATE_TEST_SUITE_P(Maths, Bf16Stage, testing::Values(By::kTorch, By::kKernels));
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::kernel_math_test

@@ -15,7 +15,7 @@
 #include "tests/runtime/device/local_pipeline.h"
 #include "tests/runtime/device/queue/fake_queue.h"
 
-namespace shoal {
+namespace shoal::late_pipeline_test {
 namespace {
 
 constexpr std::uint32_t kMicrobatches = 4;
@@ -109,4 +109,4 @@ TEST(LatePipeline, AccumulatesTheBitsOfTheProcessorsStages) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::late_pipeline_test

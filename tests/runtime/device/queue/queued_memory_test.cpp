@@ -11,7 +11,7 @@
 #include <ATen/ops/ones.h>
 #include <c10/util/Exception.h>
 
-namespace shoal {
+namespace shoal::queued_memory_test {
 namespace {
 
 // Its stream has a handle, unless that fails.
@@ -80,4 +80,4 @@ TEST(QueuedMemory, WhatTorchThrowsIsTheSumsFailure) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::queued_memory_test

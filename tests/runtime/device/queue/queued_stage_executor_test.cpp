@@ -15,7 +15,7 @@
 #include "tests/runtime/device/queue/fake_queue.h"
 #include "tests/runtime/device/queue/trained.h"
 
-namespace shoal {
+namespace shoal::queued_stage_executor_test {
 namespace {
 
 StagePlan plan_of(const Config& config, std::size_t stage, int stages) {
@@ -237,4 +237,4 @@ TEST(QueuedStage, RoundsHaveTheProcessorsBits) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::queued_stage_executor_test

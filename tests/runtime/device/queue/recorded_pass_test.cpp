@@ -16,7 +16,7 @@
 #include "tests/runtime/device/queue/recording_queue.h"
 #include "tests/runtime/device/queue/trained.h"
 
-namespace shoal {
+namespace shoal::recorded_pass_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -196,4 +196,4 @@ TEST(RecordedStage, RecordsNothingWhereWorkIsNotTheSameEachTime) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::recorded_pass_test

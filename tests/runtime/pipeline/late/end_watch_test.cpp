@@ -6,7 +6,7 @@
 
 #include "runtime/base/ensure.h"
 
-namespace shoal {
+namespace shoal::end_watch_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -57,4 +57,4 @@ TEST(EndWatch, AnEndHasAJob) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::end_watch_test

@@ -13,7 +13,7 @@
 #include "runtime/executor/late_stage_executor.h"
 #include "tests/support/fake_executor.h"
 
-namespace shoal {
+namespace shoal::late_runner_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -235,4 +235,4 @@ TEST(LateRunner, EndsWithJobsUnderWay) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::late_runner_test

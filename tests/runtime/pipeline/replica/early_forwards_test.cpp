@@ -6,7 +6,7 @@
 #include "runtime/pipeline/replica_fill.h"
 #include "tests/support/member_bench.h"
 
-namespace shoal {
+namespace shoal::early_forwards_test {
 namespace {
 
 TEST(EarlyForwards, KeepsTheNewestOfARepeat) {
@@ -42,4 +42,4 @@ TEST(EarlyForwards, HaveRoomForARepeatWhenTheyAreFull) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::early_forwards_test

@@ -6,7 +6,7 @@
 #include "runtime/pipeline/replica_fill.h"
 #include "tests/runtime/pipeline/replica/part_bench.h"
 
-namespace shoal {
+namespace shoal::evaluations_test {
 namespace {
 
 // b0 is of the last stage, a0 of the first.
@@ -85,4 +85,4 @@ TEST(Evaluations, BeyondTheBoundAreRefused) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::evaluations_test

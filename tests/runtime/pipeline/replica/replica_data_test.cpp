@@ -5,7 +5,7 @@
 
 #include "tests/runtime/pipeline/replica/part_bench.h"
 
-namespace shoal {
+namespace shoal::replica_data_test {
 namespace {
 
 // A replica of the last stage, so that a Forward is answered by its own computation.
@@ -189,4 +189,4 @@ TEST(ReplicaData, P20aWithdrawsWhatIsQuarantinedAndDropsWhatComesOfIt) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::replica_data_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/member_bench.h"
 
-namespace shoal {
+namespace shoal::replica_standing_test {
 namespace {
 
 ReplicaStanding make_standing() {
@@ -91,4 +91,4 @@ TEST(ReplicaStanding, OfTheFirstStageHasTheDataLoaderUpstream) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::replica_standing_test

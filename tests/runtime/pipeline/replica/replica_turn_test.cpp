@@ -5,7 +5,7 @@
 
 #include "tests/support/member_bench.h"
 
-namespace shoal {
+namespace shoal::replica_turn_test {
 namespace {
 
 struct Turn {
@@ -70,4 +70,4 @@ TEST(ReplicaTurn, GivesEachFactOnceInTheOrderInWhichTheyWereTold) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::replica_turn_test

@@ -9,7 +9,7 @@
 #include "tests/runtime/pipeline/replica/part_bench.h"
 #include "tests/runtime/sync/diloco_config.h"
 
-namespace shoal {
+namespace shoal::round_agreement_test {
 namespace {
 
 // One fragment, a round after every step.
@@ -129,4 +129,4 @@ TEST(RoundAgreement, PassesOverWhatWasAgreedBeforeItIsAMember) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::round_agreement_test

@@ -6,7 +6,7 @@
 #include "tests/runtime/pipeline/replica/part_bench.h"
 #include "tests/runtime/sync/diloco_config.h"
 
-namespace shoal {
+namespace shoal::step_agreement_test {
 namespace {
 
 struct Bed {
@@ -195,4 +195,4 @@ TEST(StepAgreement, P25aJudgesAnEarlyOrderAgainWhenTheNextStepBegins) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::step_agreement_test

@@ -6,7 +6,7 @@
 #include "tests/runtime/pipeline/replica/part_bench.h"
 #include "tests/runtime/sync/diloco_config.h"
 
-namespace shoal {
+namespace shoal::step_collective_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -159,4 +159,4 @@ TEST(StepCollective, WhoHasNoLibraryIgnoresAnOrderForOne) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::step_collective_test

@@ -6,7 +6,7 @@
 #include "tests/runtime/pipeline/replica/part_bench.h"
 #include "tests/runtime/sync/diloco_config.h"
 
-namespace shoal {
+namespace shoal::step_ending_test {
 namespace {
 
 ReplicaSetup with_rounds() {
@@ -106,4 +106,4 @@ TEST(StepEnding, BeginsNothingWithAnImageForSomebodyElse) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::step_ending_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/member_bench.h"
 
-namespace shoal {
+namespace shoal::step_orders_test {
 namespace {
 
 using Verdict = StepOrders::Verdict;
@@ -103,4 +103,4 @@ TEST(StepOrders, OfAnyOrderObeyRisingEpochs) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::step_orders_test

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <random>
 
-namespace shoal {
+namespace shoal::cut_proposal_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -53,4 +53,4 @@ TEST(CutProposal, IsTheBestOfAll) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::cut_proposal_test

@@ -5,7 +5,7 @@
 
 #include "launch/commands/plan/model_cut.h"
 
-namespace shoal {
+namespace shoal::cut_stage_test {
 namespace {
 
 Config gpt2() {
@@ -83,4 +83,4 @@ TEST(CutStage, RefusesNumbersOfStagesAndListsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::cut_stage_test

@@ -8,7 +8,7 @@
 #include "runtime/pipeline/schedule.h"
 #include "runtime/plan/resources/memory_need.h"
 
-namespace shoal {
+namespace shoal::device_fit_test {
 namespace {
 
 using testing::AllOf;
@@ -178,4 +178,4 @@ TEST(DeviceFit, CountsWhatADeviceHolds) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::device_fit_test

@@ -9,7 +9,7 @@
 #include "launch/commands/plan/model_cut.h"
 #include "runtime/plan/resources/plan_report.h"
 
-namespace shoal {
+namespace shoal::run_plan_test {
 namespace {
 
 using testing::AllOf;
@@ -303,4 +303,4 @@ TEST(RunPlan, ProposesLayersByTheSpeedOfUnequalMachines) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::run_plan_test

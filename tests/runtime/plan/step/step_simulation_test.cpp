@@ -11,7 +11,7 @@
 #include "runtime/plan/step/step_bound.h"
 #include "runtime/plan/step/step_report.h"
 
-namespace shoal {
+namespace shoal::step_simulation_test {
 namespace {
 
 StepScene scene_of(const std::vector<std::vector<double>>& pass_s, int microbatches, Routing routing) {
@@ -205,4 +205,4 @@ TEST(StepReport, SaysTheMedianBehindTheFirstTwo) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::step_simulation_test

@@ -9,7 +9,7 @@
 #include "runtime/plan/swarm/swarm_comparison.h"
 #include "runtime/plan/swarm/swarm_report.h"
 
-namespace shoal {
+namespace shoal::swarm_simulation_test {
 namespace {
 
 constexpr double kRate = 80e6;
@@ -215,4 +215,4 @@ TEST(SwarmReport, JsonHasWhatTheContractNames) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::swarm_simulation_test

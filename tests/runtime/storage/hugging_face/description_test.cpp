@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace shoal {
+namespace shoal::description_test {
 namespace {
 
 using testing::AllOf;
@@ -168,4 +168,4 @@ TEST(Description, OfALlamaIsRefusedWhereThisModelIsAnother) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::description_test

@@ -8,7 +8,7 @@
 #include "runtime/storage/safetensors.h"
 #include "tests/runtime/storage/hugging_face/small_gpt.h"
 
-namespace shoal {
+namespace shoal::weights_export_test {
 namespace {
 
 // Names of each weight here and there, and its shape, for small_gpt().
@@ -119,4 +119,4 @@ TEST(WeightsExport, RefusesAnotherModelsWeights) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::weights_export_test

@@ -13,7 +13,7 @@
 #include "runtime/storage/hugging_face/weights_export.h"
 #include "tests/runtime/storage/hugging_face/small_gpt.h"
 
-namespace shoal {
+namespace shoal::weights_import_test {
 namespace {
 
 using testing::AllOf;
@@ -266,4 +266,4 @@ TEST(WeightsImport, SurvivesDamageAnywhere) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::weights_import_test

@@ -10,7 +10,7 @@
 #include "runtime/base/sha256.h"
 #include "tests/runtime/storage/shards.h"
 
-namespace shoal {
+namespace shoal::image_digests_test {
 namespace {
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
@@ -128,4 +128,4 @@ TEST(ImageDigests, ABadHeaderIsRefusedAsSoonAsItIsThere) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::image_digests_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/bounds/knobs.h"
 
-namespace shoal {
+namespace shoal::piece_window_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -80,4 +80,4 @@ TEST(PieceWindow, APieceThatIsSlowIsNotLost) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::piece_window_test

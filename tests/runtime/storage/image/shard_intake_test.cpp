@@ -5,7 +5,7 @@
 
 #include "tests/support/bounds/knobs.h"
 
-namespace shoal {
+namespace shoal::shard_intake_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -151,4 +151,4 @@ TEST(ShardIntake, S6RemembersSoMany) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::shard_intake_test

@@ -10,7 +10,7 @@
 #include "tests/runtime/data/scratch.h"
 #include "tests/runtime/storage/shards.h"
 
-namespace shoal {
+namespace shoal::stored_image_test {
 namespace {
 
 constexpr std::size_t kBlock = VerifiedFile::kBlockBytes;
@@ -147,4 +147,4 @@ TEST(StoredImage, GivesNothingOfAFileThatWasChangedSince) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::stored_image_test

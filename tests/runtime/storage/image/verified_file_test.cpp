@@ -10,7 +10,7 @@
 #include "runtime/base/sha256.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::verified_file_test {
 namespace {
 
 constexpr std::size_t kBlock = VerifiedFile::kBlockBytes;
@@ -138,4 +138,4 @@ TEST(VerifiedFile, MayBeEmpty) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::verified_file_test

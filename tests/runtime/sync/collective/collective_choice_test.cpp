@@ -6,7 +6,7 @@
 
 #include <random>
 
-namespace shoal {
+namespace shoal::collective_choice_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -120,4 +120,4 @@ TEST(CollectiveChoice, NeverChoosesACommunicatorThatAMemberLacks) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::collective_choice_test

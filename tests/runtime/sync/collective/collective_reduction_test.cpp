@@ -10,7 +10,7 @@
 
 #include "runtime/base/ensure.h"
 
-namespace shoal {
+namespace shoal::collective_reduction_test {
 namespace {
 
 const OrderId kOrder{RunId{7}, Branch{0}, Term{1}, StageId{0}, StepId{3}, Epoch{Incarnation{9}, 5}, {}};
@@ -187,4 +187,4 @@ TEST(CollectiveReduction, EveryMemberComesToTheSumWhateverIsLost) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::collective_reduction_test

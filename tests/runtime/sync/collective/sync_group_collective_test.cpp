@@ -5,7 +5,7 @@
 #include "runtime/sync/sync_group.h"
 #include "tests/support/sent_letters.h"
 
-namespace shoal {
+namespace shoal::sync_group_collective_test {
 namespace {
 
 using std::chrono::seconds;
@@ -136,4 +136,4 @@ TEST(SyncGroupCollective, ASumThatStandsStillIsGivenUpAndANewCommunicatorIsGiven
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::sync_group_collective_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::round_boundary_test {
 namespace {
 
 using Rounds = std::vector<RoundId>;
@@ -57,4 +57,4 @@ TEST(RoundBoundary, IsNotReachedByAContributionToARoundFromBefore) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::round_boundary_test

@@ -11,8 +11,9 @@
 
 #include "runtime/sync/rounds/round_member.h"
 #include "tests/runtime/sync/diloco_config.h"
+#include "tests/runtime/sync/random_floats.h"
 
-namespace shoal {
+namespace shoal::round_feedback_test {
 namespace {
 
 constexpr std::size_t kElements = 300;
@@ -23,14 +24,6 @@ const std::map<Incarnation, std::uint64_t> kTokens = {{kSelf, 30}, {kPeer, 90}};
 
 using Values = std::vector<float>;
 using Members = std::set<Incarnation>;
-
-TensorBlob blob_of(const Values& values) {
-  auto bytes = std::make_shared<AlignedBuffer>(values.size() * sizeof(float));
-  std::copy(values.begin(), values.end(), reinterpret_cast<float*>(bytes->data()));
-  return {DType::kFloat32, {static_cast<std::int64_t>(values.size())}, std::move(bytes)};
-}
-
-Values values_of(const TensorBlob& blob) { return {blob.as<float>(), blob.as<float>() + blob.element_count()}; }
 
 OrderId order_of(std::uint64_t number) {
   const auto counter = static_cast<std::uint32_t>(number);
@@ -184,9 +177,9 @@ TEST(RoundFeedback, AnEagerMemberKnowsWhatOfItsOwnTheMeanHolds) {
     double worst = 0;
     double worst_of_contributed = 0;
     for (std::uint64_t number = 1; number < kRounds; ++number) {
-      const Values self = values_of(pair.updates.at({number, kSelf}).own);
-      const Values peer = values_of(pair.updates.at({number, kPeer}).own);
-      const Values mean = values_of(pair.updates.at({number, kSelf}).mean);
+      const Values self = floats_of(pair.updates.at({number, kSelf}).own);
+      const Values peer = floats_of(pair.updates.at({number, kPeer}).own);
+      const Values mean = floats_of(pair.updates.at({number, kSelf}).mean);
       for (std::size_t i = 0; i < kElements; ++i) {
         const double exact = 0.25 * pair.contributed.at(kSelf)[i] + 0.75 * pair.contributed.at(kPeer)[i];
         worst = std::max(worst, std::abs(0.25 * self[i] + 0.75 * peer[i] - mean[i]));
@@ -206,11 +199,11 @@ TEST(RoundFeedback, AnEagerMemberKnowsThatAMeanOfItAloneIsItsOwn) {
   for (const std::uint64_t number : {3U, 4U, 5U, 6U}) pair.run_round(number);
   const RoundUpdate& third = pair.updates.at({3, kSelf});
   ASSERT_TRUE(third.own.has_value());
-  EXPECT_EQ(values_of(third.own), values_of(third.mean));
-  EXPECT_NE(values_of(third.mean), pair.contributed.at(kSelf)) << "the control: it is more than was contributed";
+  EXPECT_EQ(floats_of(third.own), floats_of(third.mean));
+  EXPECT_NE(floats_of(third.mean), pair.contributed.at(kSelf)) << "the control: it is more than was contributed";
   const RoundUpdate& fifth = pair.updates.at({5, kSelf});
   EXPECT_FALSE(fifth.own.has_value()) << "nothing was left out since: it is what was contributed";
-  EXPECT_EQ(values_of(fifth.mean), pair.contributed.at(kSelf));
+  EXPECT_EQ(floats_of(fifth.mean), pair.contributed.at(kSelf));
 }
 
 // A third of what is contributed is a delta, the rest the averages of weights that have no gradient any more.
@@ -233,8 +226,8 @@ Pair of_fading_averages(bool has_feedback) {
 }
 
 TEST(RoundFeedback, IsOfWhatAddsUpAndNotOfAveragesThatTravelBehindIt) {
-  const Values with = values_of(of_fading_averages(true).updates.at({2, kSelf}).mean);
-  const Values without = values_of(of_fading_averages(false).updates.at({2, kSelf}).mean);
+  const Values with = floats_of(of_fading_averages(true).updates.at({2, kSelf}).mean);
+  const Values without = floats_of(of_fading_averages(false).updates.at({2, kSelf}).mean);
   std::size_t deltas_that_differ = 0;
   for (std::size_t i = 0; i < kElements / 3; ++i) deltas_that_differ += with[i] != without[i] ? 1U : 0U;
   EXPECT_GT(deltas_that_differ, kElements / 10) << "the control: of deltas what was left out does travel";
@@ -244,4 +237,4 @@ TEST(RoundFeedback, IsOfWhatAddsUpAndNotOfAveragesThatTravelBehindIt) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::round_feedback_test

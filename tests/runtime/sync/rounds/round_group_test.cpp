@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::round_group_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -436,4 +436,4 @@ TEST(RoundGroup, ANewGroupBeginsFromTheJournalAlone) {  // P-21
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::round_group_test

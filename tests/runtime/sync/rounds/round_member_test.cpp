@@ -9,7 +9,7 @@
 #include <map>
 #include <random>
 
-namespace shoal {
+namespace shoal::round_member_test {
 namespace {
 
 constexpr StageId kStage{0};
@@ -481,4 +481,4 @@ TEST(RoundMember, AnEarlyPartWaitsForItsReduce) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::round_member_test

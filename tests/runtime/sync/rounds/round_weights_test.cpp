@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::round_weights_test {
 namespace {
 
 TEST(RoundWeights, AContributionTakesTheTokensSinceTheLastOneOfItsFragment) {
@@ -44,4 +44,4 @@ TEST(RoundWeights, AreNoneOfAFragmentThatWasNotContributedTo) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::round_weights_test

@@ -11,8 +11,9 @@
 #include "runtime/sync/rounds/round_group.h"
 #include "runtime/sync/rounds/round_member.h"
 #include "tests/runtime/sync/diloco_config.h"
+#include "tests/runtime/sync/random_floats.h"
 
-namespace shoal {
+namespace shoal::rounds_random_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -29,14 +30,6 @@ struct Contribution {
   Values values;
   std::uint64_t tokens = 0;
 };
-
-TensorBlob blob_of(const Values& values) {
-  auto bytes = std::make_shared<AlignedBuffer>(values.size() * sizeof(float));
-  std::memcpy(bytes->data(), values.data(), values.size() * sizeof(float));
-  return {DType::kFloat32, {static_cast<std::int64_t>(values.size())}, std::move(bytes)};
-}
-
-Values values_of(const TensorBlob& blob) { return {blob.as<float>(), blob.as<float>() + blob.element_count()}; }
 
 // Sums what the entry says was summed, from what the members really contributed.
 Values mean_of(const CommitRound& entry, const std::map<Key, Contribution>& contributed, std::uint64_t extra = 0) {
@@ -290,8 +283,8 @@ class World {
       return one.round == RoundId{update.fragment, update.round};
     });
     ASSERT_NE(entry, agreed.end());
-    EXPECT_LT(distance(values_of(update.mean), mean_of(*entry, contributed)), 1e-5);
-    for (std::size_t i = 0; i < kElements; ++i) member.outer[update.fragment][i] -= values_of(update.mean)[i];
+    EXPECT_LT(distance(floats_of(update.mean), mean_of(*entry, contributed)), 1e-5);
+    for (std::size_t i = 0; i < kElements; ++i) member.outer[update.fragment][i] -= floats_of(update.mean)[i];
   }
 
   void send(Incarnation from, const RoundAnswers& answers) {
@@ -421,4 +414,4 @@ TEST(RoundsRandom, AMeanWithAnotherDivisorIsNoticed) {  // the control of the co
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::rounds_random_test

@@ -11,7 +11,7 @@
 #include "tests/runtime/sync/diloco_config.h"
 #include "tests/runtime/sync/random_floats.h"
 
-namespace shoal {
+namespace shoal::slow_ways_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -243,4 +243,4 @@ TEST(SlowWays, ASumThatStandsStillIsGivenUp) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::slow_ways_test

@@ -7,7 +7,7 @@
 #include "runtime/sync/wire/payload.h"
 #include "tests/runtime/sync/random_floats.h"
 
-namespace shoal {
+namespace shoal::error_feedback_test {
 namespace {
 
 // The relative L2 of what so many rounds of the same contribution delivered, against what they should have.
@@ -71,4 +71,4 @@ TEST(ErrorFeedback, IsOfTheFirstPartAlone) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::error_feedback_test

@@ -9,7 +9,7 @@
 #include "runtime/sync/wire/wire_codec.h"
 #include "tests/runtime/sync/random_floats.h"
 
-namespace shoal {
+namespace shoal::hostile_bytes_test {
 namespace {
 
 constexpr WireFormat kFormats[] = {WireFormat::kFp32, WireFormat::kBf16, WireFormat::kInt8, WireFormat::kE3m0};
@@ -150,4 +150,4 @@ TEST(HostileBytes, OfAnyKindAreRefusedOrGiveNumbers) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::hostile_bytes_test

@@ -11,7 +11,7 @@
 
 #include "tests/runtime/sync/random_floats.h"
 
-namespace shoal {
+namespace shoal::wire_codec_test {
 namespace {
 
 constexpr std::size_t kBlock = 256;
@@ -228,4 +228,4 @@ TEST(Wire, TakesTheStatedBitsPerValue) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::wire_codec_test

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-namespace shoal {
+namespace shoal::learning_chart_test {
 namespace {
 
 using testing::HasSubstr;
@@ -190,4 +190,4 @@ TEST(LossRange, EndsAboveWhatARunBeganWith) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::learning_chart_test

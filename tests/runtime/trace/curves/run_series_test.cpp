@@ -10,7 +10,7 @@
 #include "runtime/trace/metrics/step_record.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::run_series_test {
 namespace {
 
 using testing::ElementsAre;
@@ -201,4 +201,4 @@ TEST(RunSeries, OfAFileWithoutAStepThereAreNoneAndItIsNamed) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::run_series_test

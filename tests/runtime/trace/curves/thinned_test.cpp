@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-namespace shoal {
+namespace shoal::thinned_test {
 namespace {
 
 TEST(Thinned, AFewPointsStayAsTheyAre) {
@@ -50,4 +50,4 @@ TEST(Thinned, KeepsTheExtremesTheGapsAndTheOrder) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::thinned_test

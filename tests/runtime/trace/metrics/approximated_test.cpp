@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::approximated_test {
 namespace {
 
 // Microbatch 0 goes through replicas 1, 3, 5 and microbatch 1 through 2, 4, 6 of three stages.
@@ -57,4 +57,4 @@ TEST(Approximated, IsToldByANeighbourOfAMemberThatDoesNotReport) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::approximated_test

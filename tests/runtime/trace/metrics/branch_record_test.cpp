@@ -7,7 +7,7 @@
 #include "runtime/trace/metrics/step_record.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::branch_record_test {
 namespace {
 
 BranchRecord record(const std::string& name, std::uint32_t branch, std::uint64_t step) {
@@ -65,4 +65,4 @@ TEST(BranchRecord, CheckpointsThatABranchLeftBehindAreNotItsOwn) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::branch_record_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::device_figures_test {
 namespace {
 
 constexpr std::uint64_t kRate = 20'000'000'000;
@@ -90,4 +90,4 @@ TEST(DeviceFigures, AreSaidWhereTheyAreKnown) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::device_figures_test

@@ -12,7 +12,7 @@
 #include "runtime/trace/metrics/step_record.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::goodput_test {
 namespace {
 
 std::string step_line(std::uint64_t step, double step_ms, std::uint32_t branch = 0, std::uint32_t retried = 0) {
@@ -280,4 +280,4 @@ TEST(Goodput, AgreesWithAddingUpEveryStep) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::goodput_test

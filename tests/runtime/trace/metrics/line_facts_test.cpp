@@ -5,7 +5,7 @@
 
 #include "runtime/trace/metrics/step_record.h"
 
-namespace shoal {
+namespace shoal::line_facts_test {
 namespace {
 
 constexpr WallTime kAt{std::chrono::milliseconds(1'764'000'000'345)};
@@ -101,4 +101,4 @@ TEST(LineFacts, OfATornOrForeignLineAreNone) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::line_facts_test

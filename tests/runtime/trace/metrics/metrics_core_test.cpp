@@ -9,7 +9,7 @@
 #include "tests/runtime/data/scratch.h"
 #include "tests/support/manual_clock.h"
 
-namespace shoal {
+namespace shoal::metrics_core_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -597,4 +597,4 @@ TEST(Metrics, StepsThatNoJournalHasCountAsPlanned) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::metrics_core_test

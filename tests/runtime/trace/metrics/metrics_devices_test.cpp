@@ -3,7 +3,7 @@
 
 #include "runtime/trace/metrics/metrics_core.h"
 
-namespace shoal {
+namespace shoal::metrics_devices_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -95,4 +95,4 @@ TEST(MetricsDevices, AreNotThereWhereNobodyReported) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::metrics_devices_test

@@ -3,7 +3,7 @@
 
 #include "runtime/trace/metrics/metrics_core.h"
 
-namespace shoal {
+namespace shoal::metrics_evaluations_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -102,4 +102,4 @@ TEST(MetricsEvaluations, ThatASpawnersDeathEndedAreTimedFromWhenTheyBeginAgain) 
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::metrics_evaluations_test

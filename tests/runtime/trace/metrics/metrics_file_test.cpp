@@ -10,7 +10,7 @@
 #include "runtime/trace/metrics/step_record.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::metrics_file_test {
 namespace {
 
 StepRecord record_of(std::uint32_t branch, std::uint64_t step) {
@@ -199,4 +199,4 @@ TEST(MetricsFile, ALineThatTheDiskRefusesLeavesNoPart) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::metrics_file_test

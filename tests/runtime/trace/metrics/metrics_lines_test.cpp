@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace shoal {
+namespace shoal::metrics_lines_test {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -145,4 +145,4 @@ TEST(MetricsLines, AFileThatCannotBeReadHasNone) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::metrics_lines_test

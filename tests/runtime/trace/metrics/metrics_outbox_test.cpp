@@ -13,7 +13,7 @@
 #include "runtime/base/file.h"
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::metrics_outbox_test {
 namespace {
 
 // While it lives no file of this process grows beyond so many bytes.
@@ -131,4 +131,4 @@ TEST(MetricsOutbox, KeepsABoundedPartAndTellsInItsPlaceWhatIsLost) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::metrics_outbox_test

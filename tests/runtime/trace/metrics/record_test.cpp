@@ -10,7 +10,7 @@
 #include "runtime/trace/metrics/progress_line.h"
 #include "runtime/trace/metrics/step_record.h"
 
-namespace shoal {
+namespace shoal::record_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -320,4 +320,4 @@ TEST(ProgressPace, TellsAtTheBeginAndThenEveryTenSeconds) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::record_test

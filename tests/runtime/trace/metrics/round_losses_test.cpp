@@ -5,7 +5,7 @@
 
 #include "tests/runtime/data/scratch.h"
 
-namespace shoal {
+namespace shoal::round_losses_test {
 namespace {
 
 StepRecord step(std::uint64_t number, std::uint64_t lost, std::uint32_t approximated) {
@@ -65,4 +65,4 @@ TEST(RoundLosses, HaveWords) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::round_losses_test

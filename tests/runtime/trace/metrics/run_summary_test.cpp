@@ -10,7 +10,7 @@
 
 #include "runtime/trace/metrics/summary_text.h"
 
-namespace shoal {
+namespace shoal::run_summary_test {
 namespace {
 
 WallTime at(double seconds) {
@@ -541,4 +541,4 @@ TEST(SummaryText, TellsCopiesAndCheckpointsApart) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::run_summary_test

@@ -13,7 +13,7 @@
 #include "runtime/trace/picture/window.h"
 #include "tests/runtime/trace/report/trace_bench.h"
 
-namespace shoal {
+namespace shoal::picture_test {
 namespace {
 
 using testing::HasSubstr;
@@ -171,4 +171,4 @@ TEST(Canvas, EscapesTextAndRoundsNumbers) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::picture_test

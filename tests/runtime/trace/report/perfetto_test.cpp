@@ -12,7 +12,7 @@
 #include "runtime/trace/report/json_lines.h"
 #include "tests/runtime/trace/report/trace_bench.h"
 
-namespace shoal {
+namespace shoal::perfetto_test {
 namespace {
 
 using nlohmann::json;
@@ -136,4 +136,4 @@ TEST(JsonLines, EscapeWhatJsonForbids) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::perfetto_test

@@ -18,7 +18,7 @@
 #include "tests/runtime/trace/report/trace_bench.h"
 #include "tests/support/manual_clock.h"
 
-namespace shoal {
+namespace shoal::report_test {
 namespace {
 
 using testing::HasSubstr;
@@ -318,4 +318,4 @@ TEST(Quantities, ReadAsPeopleReadThem) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::report_test

@@ -11,7 +11,7 @@
 #include "runtime/base/compose.h"
 #include "tests/runtime/trace/report/trace_bench.h"
 
-namespace shoal {
+namespace shoal::trace_check_test {
 namespace {
 
 using testing::AllOf;
@@ -517,4 +517,4 @@ TEST(TraceCheck, NoticesAnyChangeOfWhatItChecks) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::trace_check_test

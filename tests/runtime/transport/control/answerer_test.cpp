@@ -7,7 +7,7 @@
 #include "tests/runtime/transport/control/control_port.h"
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal {
+namespace shoal::answerer_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -45,15 +45,15 @@ TEST(Answerer, WhoIsLookedForNeedsNoWords) {
 }
 
 TEST(Answerer, ShowsItsNameToWhoeverAsks) {
-  const testing::TestRun run(0xa45e);
+  const test_support::TestRun run(0xa45e);
   const std::vector<PeerRole> roles = {PeerRole::kSpawner, PeerRole::kNode};
-  testing::CafProcess storage(run.files(PeerRole::kStorage, "storage"), run.policy(roles));
+  test_support::CafProcess storage(run.files(PeerRole::kStorage, "storage"), run.policy(roles));
   const std::uint16_t port = storage.publish();
   const auto found = who_answers({"127.0.0.1", port});
   ASSERT_TRUE(found && found->shown);
   EXPECT_EQ(*found->shown, (PeerIdentity{run.run(), PeerRole::kStorage, "storage"}));
   storage.transport().close(port);
-  EXPECT_TRUE(testing::eventually([&] { return !who_answers({"127.0.0.1", port}); })) << "nobody answers";
+  EXPECT_TRUE(test_support::eventually([&] { return !who_answers({"127.0.0.1", port}); })) << "nobody answers";
 }
 
 TEST(Answerer, WhoSpeaksNoTlsShowsNothing) {
@@ -65,4 +65,4 @@ TEST(Answerer, WhoSpeaksNoTlsShowsNothing) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::answerer_test

@@ -16,15 +16,15 @@
 #include "tests/runtime/transport/test_run.h"
 #include "tests/support/guest/first_bytes.h"
 
-namespace shoal {
+namespace shoal::before_serving_test {
 namespace {
 
 using guest::FirstBytes;
 using std::chrono::milliseconds;
-using testing::ControlPort;
-using testing::eventually;
-using testing::kPatience;
-using testing::TestRun;
+using test_support::ControlPort;
+using test_support::eventually;
+using test_support::kPatience;
+using test_support::TestRun;
 
 constexpr std::size_t kStrangersMax = 4;
 
@@ -49,7 +49,7 @@ class BeforeItServes : public ::testing::Test {
     return ControlClient::create(run.files(PeerRole::kOperator, "me"), {"127.0.0.1", port.port()}).value();
   }
   [[nodiscard]] Socket come(FirstBytes sort) const {
-    Socket socket = testing::connect_raw(port.port());
+    Socket socket = test_support::connect_raw(port.port());
     const std::string bytes = guest::bytes_of(sort);
     ENSURE(::send(socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0, "a fresh connection takes it");
     return socket;
@@ -71,7 +71,7 @@ TEST_F(BeforeItServes, S6TheOldestStrangersGiveWayAndOperatorsNever) {
     EXPECT_TRUE(eventually([&] { return port.server()->known_count() == people.size(); }));
   };
   for (int i = 0; i < 10; ++i) come_once_more();
-  const auto is_open = [](const Socket& socket) { return !testing::is_closed_within(socket, milliseconds(0)); };
+  const auto is_open = [](const Socket& socket) { return !test_support::is_closed_within(socket, milliseconds(0)); };
   EXPECT_TRUE(eventually([&] {
     return static_cast<std::size_t>(std::count_if(strangers.begin(), strangers.end(), is_open)) < kStrangersMax;
   })) << "one place at least was a person's for a while";
@@ -86,9 +86,9 @@ TEST_F(BeforeItServes, S6TheOldestStrangersGiveWayAndOperatorsNever) {
 TEST_F(BeforeItServes, WhoWentAwayIsNotServed) {
   const auto context = TlsContext::mutual(run.files(PeerRole::kOperator, "hasty"), run.policy({PeerRole::kSpawner}));
   {
-    auto hasty = TlsSocket::connect(testing::connect_raw(port.port()), **context, testing::within(kPatience));
+    auto hasty = TlsSocket::connect(test_support::connect_raw(port.port()), **context, test_support::within(kPatience));
     ASSERT_TRUE(hasty.ok()) << hasty.failure().message;
-    ASSERT_TRUE(hasty->write_all(request_text("GET", "/v1/status", "x", ""), testing::within(kPatience)).ok());
+    ASSERT_TRUE(hasty->write_all(request_text("GET", "/v1/status", "x", ""), test_support::within(kPatience)).ok());
   }
   auto patient = person().connect();
   ASSERT_TRUE(patient.ok()) << patient.failure().message;
@@ -163,7 +163,7 @@ class SlowLog {
 // A log on a slow disk: who is refused there waits for it, the port's thread does not.
 TEST_F(BeforeItServes, ThePortWaitsForNoLineOfTheLog) {
   port.server()->serve();
-  testing::CafProcess node(run.files(PeerRole::kNode, "node1"), run.policy({PeerRole::kSpawner, PeerRole::kNode}));
+  test_support::CafProcess node(run.files(PeerRole::kNode, "node1"), run.policy({PeerRole::kSpawner, PeerRole::kNode}));
   const auto speaker = node.connect(port.port());
   ASSERT_EQ(node.ask(speaker, "before"), "heard before");
   SlowLog log;
@@ -177,4 +177,4 @@ TEST_F(BeforeItServes, ThePortWaitsForNoLineOfTheLog) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::before_serving_test

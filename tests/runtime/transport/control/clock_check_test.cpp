@@ -7,7 +7,7 @@
 
 #include "runtime/base/compose.h"
 
-namespace shoal {
+namespace shoal::clock_check_test {
 namespace {
 
 using std::chrono::hours;
@@ -70,4 +70,4 @@ TEST(ClockCheck, GivesUpOnlyWhereBothClocksAgreeThatOursHasExpired) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::clock_check_test

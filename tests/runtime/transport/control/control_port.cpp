@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace shoal::testing {
+namespace shoal::test_support {
 namespace {
 
 TransportLimits limits_like(const ControlLimits& control) {
@@ -23,4 +23,4 @@ ControlPort::ControlPort(const TlsFiles& files, PeerPolicy policy, const Control
   });
 }
 
-}  // namespace shoal::testing
+}  // namespace shoal::test_support

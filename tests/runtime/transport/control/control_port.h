@@ -7,7 +7,7 @@
 #include "runtime/transport/control/control_server.h"
 #include "tests/runtime/transport/caf_process.h"
 
-namespace shoal::testing {
+namespace shoal::test_support {
 
 class ControlPort {
  public:
@@ -30,4 +30,4 @@ class ControlPort {
   std::uint16_t port_;
 };
 
-}  // namespace shoal::testing
+}  // namespace shoal::test_support

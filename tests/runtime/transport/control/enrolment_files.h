@@ -5,10 +5,10 @@
 #include "runtime/transport/control/enrolment.h"
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal::testing {
+namespace shoal::test_support {
 
 [[nodiscard]] inline EnrolmentFiles enrolment_files(const TestRun& run) {
   return {run.path("tokens"), run.path("revoked.json"), run.path("issued"), run.path("join_token")};
 }
 
-}  // namespace shoal::testing
+}  // namespace shoal::test_support

@@ -6,7 +6,7 @@
 
 #include "runtime/transport/control/enrolment.h"
 
-namespace shoal {
+namespace shoal::enrolment_words_test {
 namespace {
 
 constexpr const char* kNoNumbers[] = {"2e27", "1.5", "-1", "18446744073709551616", "\"7\"", "null"};
@@ -52,4 +52,4 @@ TEST(EnrolmentWords, AnAnswerTakesWholeNumbersAlone) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::enrolment_words_test

@@ -8,7 +8,7 @@
 #include "runtime/base/file.h"
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal {
+namespace shoal::issued_certificates_test {
 namespace {
 
 using std::chrono::hours;
@@ -26,7 +26,7 @@ class Issued : public ::testing::Test {
     return std::move(IssuedCertificates::open(path, now).value());
   }
 
-  testing::TemporaryFolder folder;
+  test_support::TemporaryFolder folder;
   std::string path = folder.path() + "/issued";
 };
 
@@ -80,4 +80,4 @@ TEST_F(Issued, WhatTheDiskRefusedIsWrittenLater) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::issued_certificates_test

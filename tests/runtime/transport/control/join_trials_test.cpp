@@ -8,7 +8,7 @@
 #include "tests/runtime/transport/control/control_port.h"
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal {
+namespace shoal::join_trials_test {
 namespace {
 
 TEST(JoinTrials, GoToTheSpawnersPortAndTheNextOne) {
@@ -30,11 +30,11 @@ TEST(JoinTrials, GoToTheSpawnersPortAndTheNextOne) {
 }
 
 TEST(JoinTrials, EachSucceedsWhereItsProtocolIsSpokenAndFailsElsewhere) {
-  const testing::TestRun run(0x5eed);
+  const test_support::TestRun run(0x5eed);
   const std::vector<PeerRole> roles = {PeerRole::kSpawner, PeerRole::kNode};
-  testing::ControlPort spawner(run.files(PeerRole::kSpawner, "spawner"), run.policy(roles));
+  test_support::ControlPort spawner(run.files(PeerRole::kSpawner, "spawner"), run.policy(roles));
   spawner.server()->serve();
-  testing::CafProcess storage(run.files(PeerRole::kStorage, "storage"), run.policy(roles));
+  test_support::CafProcess storage(run.files(PeerRole::kStorage, "storage"), run.policy(roles));
   const std::uint16_t storage_port = storage.publish();
   for (const auto protocol : {PortProtocol::kControl, PortProtocol::kLink, PortProtocol::kLane}) {
     const Status of_spawner = attempt({"a trial", {"127.0.0.1", spawner.port()}, protocol, ""});
@@ -48,9 +48,9 @@ TEST(JoinTrials, EachSucceedsWhereItsProtocolIsSpokenAndFailsElsewhere) {
   EXPECT_EQ(remedy_of(misled), misled.remedy) << "who is looked for answers";
   storage.transport().close(storage_port);
   const JoinTrial trial{"a trial", {"127.0.0.1", storage_port}, PortProtocol::kLink, ""};
-  EXPECT_TRUE(testing::eventually([&] { return !attempt(trial).ok(); }));
+  EXPECT_TRUE(test_support::eventually([&] { return !attempt(trial).ok(); }));
   EXPECT_NE(attempt(trial).failure().message.find(host_port_text(trial.address)), std::string::npos);
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::join_trials_test

@@ -7,12 +7,12 @@
 #include "tests/runtime/transport/control/control_port.h"
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal {
+namespace shoal::known_limits_test {
 namespace {
 
-using testing::ControlPort;
-using testing::eventually;
-using testing::TestRun;
+using test_support::ControlPort;
+using test_support::eventually;
+using test_support::TestRun;
 
 constexpr std::size_t kNodesMax = 5;
 constexpr std::size_t kAnswerBytesMax = 64U << 20U;  // as in control_client.cpp
@@ -68,4 +68,4 @@ TEST_F(KnownLimits, S6AnAnswerHasABoundedLength) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::known_limits_test

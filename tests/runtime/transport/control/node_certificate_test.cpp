@@ -8,11 +8,11 @@
 
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal {
+namespace shoal::node_certificate_test {
 namespace {
 
+using test_support::TestRun;
 using ::testing::HasSubstr;
-using testing::TestRun;
 
 // Writes a certificate of the run for a name, as `stem` in `folder`.
 void give(const TestRun& run, const std::string& folder, const std::string& stem, const std::string& name) {
@@ -55,4 +55,4 @@ TEST(NodeCertificate, AMissingFileIsNamedWithAllThatBelongThere) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::node_certificate_test

@@ -14,7 +14,7 @@
 #include "tests/runtime/transport/control/control_port.h"
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal {
+namespace shoal::reach_test {
 namespace {
 
 using std::chrono::seconds;
@@ -165,10 +165,10 @@ TEST(ReachDesk, S6DialsSoManyAtOnceAndOneForACertificate) {
     });
   };
   ask_as(0);
-  ASSERT_TRUE(testing::eventually([&] { return held.begun() == 1; }));
+  ASSERT_TRUE(test_support::eventually([&] { return held.begun() == 1; }));
   EXPECT_EQ(desk.answer(question_of("n0", {"10.0.0.3", 1}, "n0")).status, 503) << "the same certificate";
   for (std::size_t number = 1; number < ReachDesk::kDialsMax; ++number) ask_as(number);
-  ASSERT_TRUE(testing::eventually([&] { return held.begun() == ReachDesk::kDialsMax; }));
+  ASSERT_TRUE(test_support::eventually([&] { return held.begun() == ReachDesk::kDialsMax; }));
   EXPECT_EQ(desk.answer(question_of("late", kAddress, "late")).status, 503);
   held.release();
   asking.clear();
@@ -179,39 +179,39 @@ TEST(ReachDesk, S6DialsSoManyAtOnceAndOneForACertificate) {
 const std::vector<PeerRole> kRoles = {PeerRole::kSpawner, PeerRole::kNode};
 
 TEST(TryToReach, TellsAListenerFromNobody) {
-  const testing::TestRun run(0x5eed);
-  testing::CafProcess node(run.files(PeerRole::kNode, "node"), run.policy(kRoles));
+  const test_support::TestRun run(0x5eed);
+  test_support::CafProcess node(run.files(PeerRole::kNode, "node"), run.policy(kRoles));
   const auto context = TlsContext::mutual(run.files(PeerRole::kSpawner, "spawner"), run.policy(kRoles));
   const std::uint16_t port = node.publish();
   EXPECT_EQ(try_to_reach({"127.0.0.1", port}, "node", **context), kReached);
-  ASSERT_TRUE(testing::eventually([&] { return node.transport().counters().admitted == 1; })) << "it is judged";
+  ASSERT_TRUE(test_support::eventually([&] { return node.transport().counters().admitted == 1; })) << "it is judged";
   EXPECT_EQ(node.transport().counters().refused, 0U) << "it leaves no line in the node's log";
   node.transport().close(port);
-  EXPECT_TRUE(testing::eventually([&] { return !try_to_reach({"127.0.0.1", port}, "node", **context).is_open; }));
+  EXPECT_TRUE(test_support::eventually([&] { return !try_to_reach({"127.0.0.1", port}, "node", **context).is_open; }));
 }
 
 TEST(TryToReach, NamesWhoElseAnswersThere) {
-  const testing::TestRun run(0x5eed);
-  const testing::TestRun foreign(0xf0);
+  const test_support::TestRun run(0x5eed);
+  const test_support::TestRun foreign(0xf0);
   const auto context = TlsContext::mutual(run.files(PeerRole::kSpawner, "spawner"), run.policy(kRoles));
   const auto why = [&](std::uint16_t port) {
     const ReachAnswer answer = try_to_reach({"127.0.0.1", port}, "node", **context);
     EXPECT_TRUE(answer.is_open);
     return answer.why;
   };
-  testing::CafProcess impostor(foreign.files(PeerRole::kNode, "node"), foreign.policy(kRoles));
+  test_support::CafProcess impostor(foreign.files(PeerRole::kNode, "node"), foreign.policy(kRoles));
   EXPECT_NE(why(impostor.publish()).find("The peer is not of this run: the certificate is refused"), std::string::npos);
-  testing::CafProcess another(run.files(PeerRole::kNode, "node3"), run.policy(kRoles));
+  test_support::CafProcess another(run.files(PeerRole::kNode, "node3"), run.policy(kRoles));
   EXPECT_EQ(why(another.publish()), "node3 answers there, and not node.");
   PeerPolicy wary = run.policy(kRoles);
   wary.refused = {"spawner/spawner"};
-  testing::CafProcess refuses(run.files(PeerRole::kNode, "node"), wary);
+  test_support::CafProcess refuses(run.files(PeerRole::kNode, "node"), wary);
   EXPECT_TRUE(why(refuses.publish()).starts_with("the node refuses the spawner: "));
 }
 
 // A listener of another kind: one that answers no TLS, and one that says nothing at all.
 TEST(TryToReach, NamesAProgramThatIsNoShoalInTime) {
-  const testing::TestRun run(0x5eed);
+  const test_support::TestRun run(0x5eed);
   const auto context = TlsContext::mutual(run.files(PeerRole::kSpawner, "spawner"), run.policy(kRoles));
   const auto listener = listen_on({"127.0.0.1", 0});
   ASSERT_TRUE(listener.ok());
@@ -222,13 +222,13 @@ TEST(TryToReach, NamesAProgramThatIsNoShoalInTime) {
   EXPECT_TRUE(silent.why.starts_with("no node of this run answers there: ")) << silent.why;
   EXPECT_LT(std::chrono::steady_clock::now() - begun, kReachAnswerWithin) << "its asker waits so long";
   const std::jthread speaks([&listener] {
-    EXPECT_TRUE(wait_readable(listener->descriptor(), testing::within(testing::kPatience)));
+    EXPECT_TRUE(wait_readable(listener->descriptor(), test_support::within(test_support::kPatience)));
     EXPECT_TRUE(Socket(::accept(listener->descriptor(), nullptr, nullptr)).is_open()) << "the first, which has left";
-    EXPECT_TRUE(wait_readable(listener->descriptor(), testing::within(testing::kPatience)));
+    EXPECT_TRUE(wait_readable(listener->descriptor(), test_support::within(test_support::kPatience)));
     const Socket caller(::accept(listener->descriptor(), nullptr, nullptr));
     const std::string_view banner = "SSH-2.0-OpenSSH_9.2\r\n";
     EXPECT_EQ(::send(caller.descriptor(), banner.data(), banner.size(), MSG_NOSIGNAL), ssize_t(banner.size()));
-    EXPECT_TRUE(wait_readable(caller.descriptor(), testing::within(testing::kPatience)));
+    EXPECT_TRUE(wait_readable(caller.descriptor(), test_support::within(test_support::kPatience)));
   });
   const ReachAnswer other = try_to_reach({"127.0.0.1", port}, "node", **context);
   EXPECT_TRUE(other.is_open);
@@ -238,4 +238,4 @@ TEST(TryToReach, NamesAProgramThatIsNoShoalInTime) {
 static_assert(kReachAnswerWithin > kReachWithin, "who asks waits longer than who dials");
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::reach_test

@@ -5,11 +5,11 @@
 
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal {
+namespace shoal::renewal_test {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::TestRun;
+using test_support::TestRun;
 
 const WallTime kFrom(std::chrono::seconds(1'800'000'000));
 
@@ -56,4 +56,4 @@ TEST(Renewal, KeepsIdentityAndKey) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::renewal_test

@@ -11,11 +11,11 @@
 #include "tests/runtime/transport/control/control_port.h"
 #include "tests/runtime/transport/control/enrolment_files.h"
 
-namespace shoal {
+namespace shoal::revoked_names_test {
 namespace {
 
 using std::chrono::hours;
-using testing::TestRun;
+using test_support::TestRun;
 
 // A spawner's endpoint that can be started again, and nodes that enrol.
 class RevokedNames : public ::testing::Test {
@@ -34,10 +34,11 @@ class RevokedNames : public ::testing::Test {
     hooks.name_allowed = [](const std::string&) { return Status(Done{}); };
     hooks.now = [] { return std::chrono::system_clock::now(); };
     hooks.revoked = revoked;
-    desk = std::move(EnrolmentDesk::open(run.authority(), testing::enrolment_files(run), std::move(hooks)).value());
+    desk =
+        std::move(EnrolmentDesk::open(run.authority(), test_support::enrolment_files(run), std::move(hooks)).value());
     PeerPolicy policy = run.policy({PeerRole::kNode, PeerRole::kOperator});
     policy.revoked = revoked;
-    port = std::make_unique<testing::ControlPort>(run.files(PeerRole::kSpawner, "spawner"), std::move(policy));
+    port = std::make_unique<test_support::ControlPort>(run.files(PeerRole::kSpawner, "spawner"), std::move(policy));
     const auto& server = port->server();
     server->handle({"POST", std::string(kEnrolPath), {}}, [this](const auto& request) { return desk->enrol(request); });
     server->handle({"POST", std::string(kRenewPath), {PeerRole::kNode}},
@@ -76,7 +77,7 @@ class RevokedNames : public ::testing::Test {
   TestRun run{0x5eed};
   std::shared_ptr<RevokedCertificates> revoked;
   std::unique_ptr<EnrolmentDesk> desk;
-  std::unique_ptr<testing::ControlPort> port;
+  std::unique_ptr<test_support::ControlPort> port;
   int joined = 0;
 };
 
@@ -123,7 +124,7 @@ TEST_F(RevokedNames, ANewTokenOfAPersonLetsTheNameInAgainButNotItsOldCertificate
 
 TEST_F(RevokedNames, TheRunsOwnTokenIsReplacedAndLetsTheNameInNoMore) {
   const auto standing = [this] {
-    const std::string text = read_file(testing::enrolment_files(run).join_token).value();
+    const std::string text = read_file(test_support::enrolment_files(run).join_token).value();
     return parse_token(text.substr(0, text.find('\n'))).value();
   };
   ASSERT_TRUE(desk->keep_standing_token().ok());
@@ -143,7 +144,7 @@ TEST_F(RevokedNames, TheRunsOwnTokenIsReplacedAndLetsTheNameInNoMore) {
 }
 
 TEST_F(RevokedNames, ARevokedStandingTokenIsNotReplacedByTheNextSpawnerProcess) {
-  const std::string path = testing::enrolment_files(run).join_token;
+  const std::string path = test_support::enrolment_files(run).join_token;
   ASSERT_TRUE(desk->keep_standing_token().ok());
   const auto tokens = desk->tokens();
   const auto own = std::ranges::find_if(tokens, [&](const auto& one) { return desk->is_standing(one.id); });
@@ -191,7 +192,7 @@ TEST_F(RevokedNames, TheRendezvousSaysWhoIsRefused) {
 // Otherwise it would be forgotten by the next start.
 TEST_F(RevokedNames, WhatCannotBeWrittenDownIsNotDone) {
   const TlsFiles files = join("node2", token());
-  const std::string path = testing::enrolment_files(run).revoked;
+  const std::string path = test_support::enrolment_files(run).revoked;
   std::filesystem::create_directories(path + "/in/the/way");
   EXPECT_FALSE(desk->revoke_name("node2").ok());
   EXPECT_FALSE(is_revoked(files));
@@ -201,4 +202,4 @@ TEST_F(RevokedNames, WhatCannotBeWrittenDownIsNotDone) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::revoked_names_test

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace shoal {
+namespace shoal::token_words_test {
 namespace {
 
 const WallTime kNow(std::chrono::seconds(1'800'000'000));  // 2027-01-15T08:00:00Z
@@ -65,4 +65,4 @@ TEST(TokenWords, ALineSurvivesItsText) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::token_words_test

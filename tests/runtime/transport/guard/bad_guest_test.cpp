@@ -15,16 +15,16 @@
 #include "tests/support/guest/guest.h"
 #include "tests/support/guest/listening_ports.h"
 
-namespace shoal {
+namespace shoal::bad_guest_test {
 namespace {
 
 using guest::Conversation;
 using guest::Guest;
 using std::chrono::milliseconds;
-using testing::CafProcess;
-using testing::eventually;
-using testing::kPatience;
-using testing::TestRun;
+using test_support::CafProcess;
+using test_support::eventually;
+using test_support::kPatience;
+using test_support::TestRun;
 
 const std::vector<PeerRole> kRoles = {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage};
 
@@ -142,4 +142,4 @@ TEST_F(BadGuest, MutatedFramesOfEveryKindHarmNobody) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::bad_guest_test

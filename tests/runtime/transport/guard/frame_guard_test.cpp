@@ -15,7 +15,7 @@
 #include "messages/actor_types.h"
 #include "tests/support/guest/guest_frames.h"
 
-namespace shoal {
+namespace shoal::frame_guard_test {
 namespace {
 
 using guest::Conversation;
@@ -358,4 +358,4 @@ TEST(FrameGuard, BadFramesOfEveryKindNeverReachBeyondTheirBytes) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::frame_guard_test

@@ -16,10 +16,10 @@
 #include "runtime/transport/guard/peer_note.h"
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal {
+namespace shoal::peer_crashes_test {
 namespace {
 
-using testing::TemporaryFolder;
+using test_support::TemporaryFolder;
 
 const auto kGuest = std::make_shared<const std::string>("node/guest#3F09");
 
@@ -202,4 +202,4 @@ TEST(PeerNote, AnotherFileIsNotBelieved) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::peer_crashes_test

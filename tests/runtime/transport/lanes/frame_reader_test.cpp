@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace shoal {
+namespace shoal::frame_reader_test {
 namespace {
 
 std::vector<char> frame_with(std::uint32_t payload, std::mt19937_64& random) {
@@ -62,4 +62,4 @@ TEST(FrameReader, RefusesLengthsBeyondItsBound) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::frame_reader_test

@@ -9,7 +9,7 @@
 
 #include "runtime/transport/lanes/local_lane_socket.h"
 
-namespace shoal {
+namespace shoal::lane_connection_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -70,4 +70,4 @@ TEST(LaneConnection, WithoutALimitNothingWaits) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::lane_connection_test

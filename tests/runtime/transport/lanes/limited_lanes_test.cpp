@@ -7,16 +7,16 @@
 
 #include "tests/runtime/transport/lane_side.h"
 
-namespace shoal {
+namespace shoal::limited_lanes_test {
 namespace {
 
-using testing::eventually;
-using testing::is_same;
-using testing::kAccepted;
-using testing::kDialled;
-using testing::random_letter;
-using testing::Side;
-using testing::TestRun;
+using test_support::eventually;
+using test_support::is_same;
+using test_support::kAccepted;
+using test_support::kDialled;
+using test_support::random_letter;
+using test_support::Side;
+using test_support::TestRun;
 
 constexpr std::uint64_t kBitPerSecond = 40'000'000;
 constexpr std::size_t kLetterBytes = 500'000;
@@ -76,4 +76,4 @@ INSTANTIATE_TEST_SUITE_P(OfEachWay, LimitedLanes, ::testing::Bool(),
                          [](const auto& tested) { return tested.param ? "Local" : "Tls"; });
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::limited_lanes_test

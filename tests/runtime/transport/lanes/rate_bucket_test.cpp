@@ -5,7 +5,7 @@
 
 #include <random>
 
-namespace shoal {
+namespace shoal::rate_bucket_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -58,4 +58,4 @@ TEST(RateBucket, WithoutABoundEverythingGoes) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::rate_bucket_test

@@ -16,12 +16,12 @@
 #include "tests/runtime/transport/stranger.h"
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal {
+namespace shoal::descriptors_test {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::CafProcess;
-using testing::TestRun;
+using test_support::CafProcess;
+using test_support::TestRun;
 
 constexpr milliseconds kLook{1'000};
 const std::vector<PeerRole> kRoles = {PeerRole::kSpawner, PeerRole::kNode};
@@ -52,9 +52,9 @@ std::string trouble_without_descriptors() {
   std::vector<Socket> taken = take_all_descriptors();
   if (taken.size() < 2) return "more descriptors are open than the limit";
   taken.pop_back();
-  const Socket waiting = testing::connect_raw(port);  // takes the last one
+  const Socket waiting = test_support::connect_raw(port);  // takes the last one
   const double before = processor_seconds();
-  if (wait_readable(waiting.descriptor(), testing::within(kLook))) return "who waits was let in";
+  if (wait_readable(waiting.descriptor(), test_support::within(kLook))) return "who waits was let in";
   if (processor_seconds() - before > 0.1 * std::chrono::duration<double>(kLook).count()) return "it spins";
   const std::uint64_t pauses = spawner.transport().counters().accept_pauses;
   if (pauses < 2 || pauses > 10) return "it has paused " + std::to_string(pauses) + " times";
@@ -79,4 +79,4 @@ TEST(Descriptors, ThatAreMissingStopThePortForAWhileAndAreToldOnce) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::descriptors_test

@@ -10,12 +10,12 @@
 #include "tests/runtime/transport/stranger.h"
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal {
+namespace shoal::early_bytes_test {
 namespace {
 
-using testing::kPatience;
-using testing::TestRun;
-using testing::within;
+using test_support::kPatience;
+using test_support::TestRun;
+using test_support::within;
 
 constexpr std::size_t kEarlyBytesMax = 16U << 10U;  // as in tls_stream.cpp
 
@@ -34,7 +34,7 @@ class EarlyBytes : public ::testing::Test {
   std::shared_ptr<const TlsContext> context;
   std::shared_ptr<TlsDoor> door;
   Socket listener = std::move(listen_on({"127.0.0.1", 0}).value());
-  Socket client = testing::connect_raw(local_port(listener.descriptor()));
+  Socket client = test_support::connect_raw(local_port(listener.descriptor()));
   Socket accepted;
 };
 
@@ -81,4 +81,4 @@ TEST_F(EarlyBytes, AreSaidWholeOnceTheHandshakeIsDone) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::early_bytes_test

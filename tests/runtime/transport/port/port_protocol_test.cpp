@@ -8,7 +8,7 @@
 
 #include "runtime/transport/admission.h"
 
-namespace shoal {
+namespace shoal::port_protocol_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -75,7 +75,7 @@ TEST(PortProtocol, RandomBytesAreReadOrRefused) {
 
 constexpr AdmissionLimits kFew{
     .half_open_count_max = 3, .half_open_per_address_max = 3, .handshake_timeout = seconds(4)};
-constexpr SteadyTime kStart{};
+constexpr Instant kStart{};
 
 TEST(PortAdmission, StrangersOfOneKindTakeNoPlaceOfAnother) {
   PortAdmission port(kFew);
@@ -117,4 +117,4 @@ TEST(PortAdmission, AHelloMovesNoDeadlineAndOneThatGaveWayIsForgotten) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::port_protocol_test

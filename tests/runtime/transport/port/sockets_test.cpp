@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::sockets_test {
 namespace {
 
 using ::testing::AllOf;
@@ -33,4 +33,4 @@ TEST(Listen, AtAPortInUseSaysThatAnotherIsWanted) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::sockets_test

@@ -13,17 +13,17 @@
 #include "tests/runtime/transport/test_run.h"
 #include "tests/support/guest/first_bytes.h"
 
-namespace shoal {
+namespace shoal::strangers_test {
 namespace {
 
 using guest::bytes_of;
 using guest::FirstBytes;
 using std::chrono::milliseconds;
-using testing::eventually;
-using testing::kAccepted;
-using testing::kDialled;
-using testing::Side;
-using testing::TestRun;
+using test_support::eventually;
+using test_support::kAccepted;
+using test_support::kDialled;
+using test_support::Side;
+using test_support::TestRun;
 
 constexpr std::size_t kOfAnAddress = 12;
 constexpr milliseconds kLong{60'000};  // so that what ends is ended by a bound
@@ -54,7 +54,7 @@ struct Occupied {
   Occupied& operator=(const Occupied&) = delete;
 
   [[nodiscard]] Socket come(FirstBytes sort) const {
-    Socket socket = testing::connect_raw(port.port());
+    Socket socket = test_support::connect_raw(port.port());
     const std::string bytes = bytes_of(sort);
     const ssize_t sent = ::send(socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     ENSURE(sent == static_cast<ssize_t>(bytes.size()), "a fresh connection takes a hello");
@@ -67,12 +67,12 @@ struct Occupied {
   }
 
   TestRun run{0x0ccd};
-  testing::Ears ears;
-  testing::ControlPort port;
+  test_support::Ears ears;
+  test_support::ControlPort port;
   caf::actor listener;
 };
 
-bool is_open(const Socket& socket) { return !testing::is_closed_within(socket, milliseconds(0)); }
+bool is_open(const Socket& socket) { return !test_support::is_closed_within(socket, milliseconds(0)); }
 
 std::size_t count_open(const std::vector<Socket>& sockets) {
   return static_cast<std::size_t>(std::ranges::count_if(sockets, is_open));
@@ -91,7 +91,8 @@ TEST_P(StrangersOf, S6AnAddressHoldsSoManyAndTheOldestGiveWay) {
 TEST_P(StrangersOf, S6EndAtTheirDeadline) {
   const Occupied occupied(kShort);
   const auto strangers = occupied.come(GetParam(), 3);
-  for (const Socket& stranger : strangers) EXPECT_TRUE(testing::is_closed_within(stranger, testing::kPatience));
+  for (const Socket& stranger : strangers)
+    EXPECT_TRUE(test_support::is_closed_within(stranger, test_support::kPatience));
 }
 
 // Strangers come anew with each honest connection, so that what is left of them is never old.
@@ -106,7 +107,8 @@ TEST_P(StrangersOf, KeepNoHonestLinkLaneOrOperatorOut) {
     const auto answer = person.get("/v1/status");
     EXPECT_TRUE(answer.ok()) << answer.failure().message;
     strangers.push_back(occupied.come(GetParam(), 50));
-    testing::CafProcess late(occupied.run.files(PeerRole::kNode, "late"), occupied.run.policy(testing::kDataRoles));
+    test_support::CafProcess late(occupied.run.files(PeerRole::kNode, "late"),
+                                  occupied.run.policy(test_support::kDataRoles));
     EXPECT_EQ(late.ask(late.connect(address.port), "through"), "heard through");
     strangers.push_back(occupied.come(GetParam(), 50));
     const LinkId dialled{kDialled.value + i};
@@ -126,7 +128,8 @@ TEST(Strangers, S6OfOneUseTakeNoPlaceOfAnother) {
   for (const auto sort : {FirstBytes::kControlHello, FirstBytes::kLinkHello, FirstBytes::kLaneHello}) {
     for (std::size_t i = 0; i < kOfAnAddress; ++i) {
       all.push_back(occupied.come(sort));
-      ASSERT_TRUE(wait_readable(all.back().descriptor(), testing::within(testing::kPatience))) << "it was answered";
+      ASSERT_TRUE(wait_readable(all.back().descriptor(), test_support::within(test_support::kPatience)))
+          << "it was answered";
     }
   }
   const std::size_t first_silent = all.size();
@@ -135,9 +138,9 @@ TEST(Strangers, S6OfOneUseTakeNoPlaceOfAnother) {
   }
   EXPECT_EQ(count_open(all), 4 * kOfAnAddress);
   all.push_back(occupied.come(FirstBytes::kOneByte));
-  EXPECT_TRUE(testing::is_closed_within(all[first_silent], testing::kPatience));
+  EXPECT_TRUE(test_support::is_closed_within(all[first_silent], test_support::kPatience));
   EXPECT_EQ(count_open(all), 4 * kOfAnAddress) << "nobody else gave way";
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::strangers_test

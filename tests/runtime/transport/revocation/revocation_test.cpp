@@ -8,7 +8,7 @@
 #include "runtime/transport/revocation/revoked_certificates.h"
 #include "tests/runtime/transport/test_run.h"
 
-namespace shoal {
+namespace shoal::revocation_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -88,7 +88,7 @@ TEST(RevocationBook, VersionsAscendOverAFileThatWasLost) {
 }
 
 TEST(RevocationBook, AMissingFileIsEmptyAndADamagedOneIsNot) {
-  const testing::TemporaryFolder folder;
+  const test_support::TemporaryFolder folder;
   const std::string path = folder.path() + "/revoked.json";
   EXPECT_TRUE(load_revocations(path)->list().names.empty());
   RevocationBook book;
@@ -108,4 +108,4 @@ TEST(RevocationBook, AMissingFileIsEmptyAndADamagedOneIsNot) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::revocation_test

@@ -6,7 +6,7 @@
 #include "runtime/cluster/duties/checkpoints.h"
 #include "tests/runtime/cluster/duty_bench.h"
 
-namespace shoal {
+namespace shoal::save_test {
 namespace {
 
 using testing::ElementsAre;
@@ -163,4 +163,4 @@ TEST_F(SaveDutyTest, LeavesTheLastStateToTheEndOfTheRun) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::save_test

@@ -9,7 +9,7 @@
 #include "runtime/cluster/truth/stage_balance.h"
 #include "tests/runtime/cluster/duty_bench.h"
 
-namespace shoal {
+namespace shoal::rebalancing_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -333,4 +333,4 @@ TEST_F(RebalanceDutyTest, CountsEverybodyWhereTheyWillBe) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::rebalancing_test

@@ -5,7 +5,7 @@
 
 #include "tests/runtime/cluster/duty_bench.h"
 
-namespace shoal {
+namespace shoal::giving_way_test {
 namespace {
 
 SupervisorConfig shared_run() {
@@ -92,4 +92,4 @@ TEST_F(NotShared, NothingGivesWay) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::giving_way_test

@@ -7,7 +7,7 @@
 #include "tests/runtime/device/cuda/kernels/faults.h"
 #include "tests/runtime/device/cuda/kernels/values.h"
 
-namespace shoal::gpu {
+namespace shoal::gpu::accumulate_test {
 namespace {
 
 constexpr std::size_t kCount = 1003;
@@ -176,4 +176,4 @@ TEST(SquaredNormKernel, FaultsAreFound) {
 }
 
 }  // namespace
-}  // namespace shoal::gpu
+}  // namespace shoal::gpu::accumulate_test

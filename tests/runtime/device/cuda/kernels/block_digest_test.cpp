@@ -8,7 +8,7 @@
 #include "tests/runtime/device/cuda/kernels/values.h"
 #include "tests/runtime/device/drawn_words.h"
 
-namespace shoal::gpu {
+namespace shoal::gpu::block_digest_test {
 namespace {
 
 std::vector<std::uint64_t> values_on_cpu(const std::vector<std::uint32_t>& tensor) {
@@ -53,4 +53,4 @@ TEST(BlockDigestKernel, RefusesWhatItDoesNotRead) {
 }
 
 }  // namespace
-}  // namespace shoal::gpu
+}  // namespace shoal::gpu::block_digest_test

@@ -5,7 +5,7 @@
 #include "tests/runtime/device/cuda/kernels/faults.h"
 #include "tests/runtime/device/cuda/kernels/values.h"
 
-namespace shoal::gpu {
+namespace shoal::gpu::cross_entropy_test {
 namespace {
 
 constexpr LossShape kShape{5, 4099, 4104};
@@ -157,4 +157,4 @@ TEST(CrossEntropyKernel, RefusesRowsThatPacksDoNotDivide) {
 }
 
 }  // namespace
-}  // namespace shoal::gpu
+}  // namespace shoal::gpu::cross_entropy_test

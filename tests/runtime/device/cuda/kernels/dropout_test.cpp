@@ -7,7 +7,7 @@
 #include "tests/runtime/device/cuda/kernels/faults.h"
 #include "tests/runtime/device/cuda/kernels/values.h"
 
-namespace shoal::gpu {
+namespace shoal::gpu::dropout_test {
 namespace {
 
 constexpr DropoutShape kShape{3, 4 * 300};  // several blocks, some of which hold two samples
@@ -81,4 +81,4 @@ TEST(DropoutKernel, RefusesSamplesThatADrawDoesNotDivide) {
 }
 
 }  // namespace
-}  // namespace shoal::gpu
+}  // namespace shoal::gpu::dropout_test

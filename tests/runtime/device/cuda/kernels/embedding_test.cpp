@@ -7,7 +7,7 @@
 #include "tests/runtime/device/cuda/kernels/faults.h"
 #include "tests/runtime/device/cuda/kernels/values.h"
 
-namespace shoal::gpu {
+namespace shoal::gpu::embedding_test {
 namespace {
 
 constexpr std::size_t kTokens = 600, kWidth = 70, kTable = 23;
@@ -132,4 +132,4 @@ TEST(EmbeddingKernel, PositionsAreSummedOverTheSequencesInOrder) {
 }
 
 }  // namespace
-}  // namespace shoal::gpu
+}  // namespace shoal::gpu::embedding_test

@@ -8,7 +8,7 @@
 #include "tests/runtime/device/cuda/kernels/faults.h"
 #include "tests/runtime/device/cuda/kernels/values.h"
 
-namespace shoal::gpu {
+namespace shoal::gpu::gelu_test {
 namespace {
 
 constexpr GeluShape kShape{523, 136};  // three parts of rows; a part of the columns' last block
@@ -136,4 +136,4 @@ TEST(GeluKernel, RefusesAWidthThatPacksDoNotDivide) {
 }
 
 }  // namespace
-}  // namespace shoal::gpu
+}  // namespace shoal::gpu::gelu_test

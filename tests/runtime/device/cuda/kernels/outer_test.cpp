@@ -6,7 +6,7 @@
 #include "tests/runtime/device/cuda/kernels/faults.h"
 #include "tests/runtime/device/cuda/kernels/values.h"
 
-namespace shoal::gpu {
+namespace shoal::gpu::outer_test {
 namespace {
 
 constexpr std::size_t kCount = 777;
@@ -84,4 +84,4 @@ TEST(OuterKernel, EagerGradientsGiveTheBitsOfTheCpu) {
 }
 
 }  // namespace
-}  // namespace shoal::gpu
+}  // namespace shoal::gpu::outer_test

@@ -8,7 +8,7 @@
 #include "tests/runtime/device/cuda/kernels/device_array.h"
 #include "tests/runtime/device/cuda/kernels/values.h"
 
-namespace shoal::gpu {
+namespace shoal::gpu::recorded_bits_test {
 namespace {
 
 // Multiples of 2^-20 in [-scale, scale).
@@ -76,4 +76,4 @@ TEST(RecordedBits, AreNotThoseOfOtherInputs) {
 }
 
 }  // namespace
-}  // namespace shoal::gpu
+}  // namespace shoal::gpu::recorded_bits_test

@@ -6,7 +6,7 @@
 #include "tests/runtime/device/cuda/kernels/faults.h"
 #include "tests/runtime/device/cuda/kernels/values.h"
 
-namespace shoal::gpu {
+namespace shoal::gpu::swiglu_test {
 namespace {
 
 constexpr std::size_t kCount = 3 * 2048 + 72;  // several blocks in both types, the last one not full
@@ -72,4 +72,4 @@ TEST(SwigluKernel, RefusesACountThatPacksDoNotDivide) {
 }
 
 }  // namespace
-}  // namespace shoal::gpu
+}  // namespace shoal::gpu::swiglu_test

@@ -6,7 +6,7 @@
 #include "tests/runtime/device/cuda/kernels/faults.h"
 #include "tests/runtime/device/cuda/kernels/values.h"
 
-namespace shoal::gpu {
+namespace shoal::gpu::update_test {
 namespace {
 
 constexpr std::size_t kCount = 1003;
@@ -108,4 +108,4 @@ TEST(SgdKernel, GivesTheBitsOfTheCpu) {
 }
 
 }  // namespace
-}  // namespace shoal::gpu
+}  // namespace shoal::gpu::update_test

@@ -6,7 +6,7 @@
 #include "tests/runtime/device/cuda/kernels/faults.h"
 #include "tests/runtime/device/cuda/kernels/values.h"
 
-namespace shoal::gpu {
+namespace shoal::gpu::wire_codecs_test {
 namespace {
 
 constexpr std::size_t kLengths[] = {1, 2, 31, 255, 256, 257, 511, 2048, 2603};
@@ -162,4 +162,4 @@ TEST(WireCodecKernel, Bf16GivesTheBytesOfTheCpu) {
 }
 
 }  // namespace
-}  // namespace shoal::gpu
+}  // namespace shoal::gpu::wire_codecs_test

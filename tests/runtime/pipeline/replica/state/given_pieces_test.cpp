@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal {
+namespace shoal::given_pieces_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -65,4 +65,4 @@ TEST(GivenPieces, DropsWhatNobodyAsksFor) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::given_pieces_test

@@ -5,7 +5,7 @@
 
 #include "tests/runtime/pipeline/replica/part_bench.h"
 
-namespace shoal {
+namespace shoal::state_given_test {
 namespace {
 
 constexpr Incarnation kJoiner{29};
@@ -207,4 +207,4 @@ TEST(StateGiven, P26bGivesStorageTheShardInPieces) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::state_given_test

@@ -7,7 +7,7 @@
 #include "tests/runtime/pipeline/replica/part_bench.h"
 #include "tests/support/bounds/knobs.h"
 
-namespace shoal {
+namespace shoal::state_taken_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -189,4 +189,4 @@ TEST(StateTaken, P26bAPieceThatIsRefusedEndsIt) {
 }
 
 }  // namespace
-}  // namespace shoal
+}  // namespace shoal::state_taken_test

@@ -14,7 +14,7 @@
 #include "tests/runtime/device/cuda/kernels/faults.h"
 #include "tests/runtime/device/cuda/kernels/values.h"
 
-namespace shoal::gpu {
+namespace shoal::gpu::tensor_chunks_test {
 namespace {
 
 // Less than a chunk, a chunk, one more, several and a rest, a single element; gaps between them.
@@ -150,4 +150,4 @@ TEST(TensorChunks, UpdateTensorsByTheirOwnCoefficients) {
 }
 
 }  // namespace
-}  // namespace shoal::gpu
+}  // namespace shoal::gpu::tensor_chunks_test

@@ -5,7 +5,7 @@
 #include "tests/runtime/device/cuda/kernels/faults.h"
 #include "tests/runtime/device/cuda/kernels/values.h"
 
-namespace shoal::gpu {
+namespace shoal::gpu::bias_test {
 namespace {
 
 constexpr BiasShape kShape{523, 136};  // three parts of rows; a part of the columns' last block
@@ -52,4 +52,4 @@ TEST(BiasKernel, RefusesWidthsThatPacksDoNotDivide) {
 }
 
 }  // namespace
-}  // namespace shoal::gpu
+}  // namespace shoal::gpu::bias_test

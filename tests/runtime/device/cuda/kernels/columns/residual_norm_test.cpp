@@ -8,7 +8,7 @@
 #include "tests/runtime/device/cuda/kernels/faults.h"
 #include "tests/runtime/device/cuda/kernels/values.h"
 
-namespace shoal::gpu {
+namespace shoal::gpu::residual_norm_test {
 namespace {
 
 constexpr float kEps = 1e-5F;
@@ -180,4 +180,4 @@ TEST(ResidualNormKernel, RefusesWidthsItsRegistersDoNotHold) {
 }
 
 }  // namespace
-}  // namespace shoal::gpu
+}  // namespace shoal::gpu::residual_norm_test

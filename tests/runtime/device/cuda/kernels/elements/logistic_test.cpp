@@ -5,7 +5,7 @@
 
 #include "runtime/base/arithmetic/vector_clones.h"
 
-namespace shoal::gpu {
+namespace shoal::gpu::logistic_test {
 namespace {
 
 struct Counts {
@@ -78,4 +78,4 @@ TEST(Logistic, NeverAsksTheFormulaForUsualValues) {
 }
 
 }  // namespace
-}  // namespace shoal::gpu
+}  // namespace shoal::gpu::logistic_test

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace shoal::gpu {
+namespace shoal::gpu::ptx_test {
 namespace {
 
 std::string read_text(const std::string& path) {
@@ -114,4 +114,4 @@ TEST(PtxRules, FindWhatMayBeFusedAndLeaveTheRestAlone) {
 }
 
 }  // namespace
-}  // namespace shoal::gpu
+}  // namespace shoal::gpu::ptx_test

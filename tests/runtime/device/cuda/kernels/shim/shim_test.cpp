@@ -7,7 +7,7 @@
 #include "tests/runtime/device/cuda/kernels/device_array.h"
 #include "tests/runtime/device/cuda/kernels/shim/faulty_kernels.h"
 
-namespace shoal::gpu {
+namespace shoal::gpu::shim_test {
 namespace {
 
 using faulty::Mistake;
@@ -87,4 +87,4 @@ TEST(Shim, PlantsFaultsOnlyUntilTheNextBeginning) {
 }
 
 }  // namespace
-}  // namespace shoal::gpu
+}  // namespace shoal::gpu::shim_test
