@@ -5,9 +5,9 @@
 # g++ 12 sees uninitialised strings in moved std::variants where there are none.
 set(SHOAL_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-maybe-uninitialized -Werror)
 
-# Compiles a target's sources 16 at a time but for those that are to be APART (or ALL): most of what a compiler does
-# is reading headers and making of their templates what sources need, and it does that once for all of them. Names in
-# the anonymous namespaces of such sources have to differ: each test has a namespace of its own, called as its file.
+# Compiles a target's sources 16 at a time but for those that are to be APART (or ALL): a compiler spends most of its
+# time on headers and on instances of their templates, and makes them once for all 16. Names in the anonymous namespaces
+# of such sources have to differ; so each test has a namespace of its own, called as its file.
 option(SHOAL_TOGETHER "Compile sources 16 at a time: half of the time from nothing" ON)
 function(shoal_together name apart)
   if(SHOAL_TOGETHER AND NOT apart STREQUAL ALL)
