@@ -13,6 +13,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
+#include "runtime/base/time/units.h"
 #include "runtime/cluster/operate/operator_words.h"
 #include "runtime/data/tokenizer.h"
 #include "runtime/transport/control/enrolment.h"
@@ -246,7 +247,6 @@ Result<NewTokenOptions> new_token_options(const Options& options) {
   if (!where) return where.failure();
   const auto uses = options.count("--uses", 1, std::numeric_limits<std::uint32_t>::max());
   if (!uses) return uses.failure();
-  constexpr double kSecondsPerHour = 3600;
   const auto most = static_cast<double>(kTokenLifetimeMax.count()) / kSecondsPerHour;
   const auto hours = options.number("--hours", 1 / kSecondsPerHour, most);
   if (!hours) return hours.failure();

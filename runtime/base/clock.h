@@ -8,8 +8,10 @@
 namespace shoal {
 
 using Instant = std::chrono::steady_clock::time_point;
-[[nodiscard]] inline Instant steady_now() { return std::chrono::steady_clock::now(); }
 using Duration = std::chrono::steady_clock::duration;
+
+// For threads that serve sockets: no decision of the protocol depends on when a connection times out.
+[[nodiscard]] inline Instant steady_now() { return std::chrono::steady_clock::now(); }
 
 class Clock {
  public:
@@ -20,7 +22,7 @@ class Clock {
 
 class SteadyClock final : public Clock {
  public:
-  [[nodiscard]] Instant now() const override { return std::chrono::steady_clock::now(); }
+  [[nodiscard]] Instant now() const override { return steady_now(); }
   [[nodiscard]] std::chrono::system_clock::time_point wall_now() const override {
     return std::chrono::system_clock::now();
   }

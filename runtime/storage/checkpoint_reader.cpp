@@ -17,13 +17,13 @@
 namespace shoal {
 namespace {
 
-constexpr std::string_view kPrefix = "step_";
+constexpr std::string_view kStepPrefix = "step_";
 constexpr const char* kManifest = "manifest.json";
 
 std::optional<std::uint64_t> step_of(const std::string& folder_name) {
-  if (!folder_name.starts_with(kPrefix)) return std::nullopt;
+  if (!folder_name.starts_with(kStepPrefix)) return std::nullopt;
   std::uint64_t step = 0;
-  const char* begin = folder_name.data() + kPrefix.size();
+  const char* begin = folder_name.data() + kStepPrefix.size();
   const char* end = folder_name.data() + folder_name.size();
   const auto [at, error] = std::from_chars(begin, end, step);
   return error == std::errc() && at == end ? std::optional(step) : std::nullopt;
@@ -126,7 +126,7 @@ Failure no_such_step(const std::filesystem::path& checkpoints, const std::string
 }  // namespace
 
 std::filesystem::path checkpoint_folder(const std::filesystem::path& checkpoints, std::uint64_t step) {
-  return checkpoints / compose(kPrefix, step);
+  return checkpoints / compose(kStepPrefix, step);
 }
 
 Result<CheckpointManifest> read_manifest(const std::filesystem::path& folder) {

@@ -19,6 +19,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/text/enumerate.h"
 
@@ -53,7 +54,7 @@ void switch_on(int descriptor, int level, int option) {
 
 bool wait_for(int descriptor, short events, Deadline deadline) {
   for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_now()).count();
     pollfd entry{descriptor, events, 0};
     const auto timeout = std::clamp<std::int64_t>(left, 0, std::numeric_limits<int>::max());
     const int ready = ::poll(&entry, 1, static_cast<int>(timeout));

@@ -10,16 +10,15 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 
 namespace shoal {
 
-inline constexpr std::string_view kTransportLog = "transport";  // what is logged of sockets and streams has this name
+inline constexpr std::string_view kTransportLog = "transport";  // the name of sockets, streams and lanes in the log
 
 using Deadline = std::chrono::steady_clock::time_point;
-[[nodiscard]] inline Deadline deadline_in(std::chrono::milliseconds duration) {
-  return std::chrono::steady_clock::now() + duration;
-}
+[[nodiscard]] inline Deadline deadline_in(std::chrono::milliseconds duration) { return steady_now() + duration; }
 
 struct HostPort {
   std::string host;

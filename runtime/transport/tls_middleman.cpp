@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/ensure.h"
 #include "runtime/base/log.h"
 #include "runtime/transport/guard/frame_guard.h"
@@ -98,7 +99,7 @@ class TlsScribe : public caf::io::scribe {
   void flush() override {
     const std::size_t used = stream_.wr_buf().size();
     stream_.flush(this);
-    door_->count_given_back(written_.look(stream_.wr_buf(), used, std::chrono::steady_clock::now()));
+    door_->count_given_back(written_.look(stream_.wr_buf(), used, steady_now()));
   }
   void graceful_shutdown() override {
     stream_.graceful_shutdown();
@@ -175,7 +176,7 @@ class TlsScribe : public caf::io::scribe {
 
   void forget_payload() {
     payload_.clear();
-    door_->count_given_back(read_.look(payload_, used_, std::chrono::steady_clock::now()));
+    door_->count_given_back(read_.look(payload_, used_, steady_now()));
   }
 
   bool introduce() {

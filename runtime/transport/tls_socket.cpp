@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/compose.h"
 #include "runtime/transport/openssl_handles.h"
 
@@ -116,7 +117,7 @@ void TlsSocket::close_gracefully(Deadline deadline) {
   char rest[4096];
   while (wait_readable(socket_.descriptor(), deadline)) {
     if (::recv(socket_.descriptor(), rest, sizeof rest, 0) <= 0) return;
-    if (std::chrono::steady_clock::now() >= deadline) return;
+    if (steady_now() >= deadline) return;
   }
 }
 

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/compose.h"
 #include "tests/emulator/link_names.h"
 
@@ -25,15 +26,13 @@ constexpr auto kDialLimit = 1s;
 constexpr auto kRequestLimit = 1s;
 constexpr std::size_t kRequestBytes = 4096;
 
-Instant now_is() { return std::chrono::steady_clock::now(); }
-
 // Full once one connection waits in it: further ones get no answer at all.
 Socket listen_nowhere(std::uint16_t& port, Socket& filler) {
   auto listener = listen_on({"127.0.0.1", 0});
   ENSURE(listener.ok(), "a port of the loopback");
   ::listen(listener->descriptor(), 0);
   port = local_port(listener->descriptor());
-  auto first = dial({"127.0.0.1", port}, now_is() + kDialLimit);
+  auto first = dial({"127.0.0.1", port}, steady_now() + kDialLimit);
   ENSURE(first.ok(), "the loopback takes a first connection");
   filler = std::move(*first);
   return std::move(*listener);
@@ -100,7 +99,7 @@ Status LinkEmulator::obey(std::string_view text) {
       if (command->verb == LinkVerb::kReset) relay.reset();
     }
   }
-  rules_.apply(std::move(*command), now_is());
+  rules_.apply(std::move(*command), steady_now());
   return Done{};
 }
 
@@ -139,16 +138,16 @@ FaultsOfRelay LinkEmulator::faults_of(const LinkEnds& ends, Instant now) const {
 void LinkEmulator::run() {
   std::unique_lock lock(mutex_);
   while (!is_ending_) {
-    work(now_is());
-    std::vector<pollfd> waiting = waits(now_is());
-    const int limit = timeout_ms(now_is());
+    work(steady_now());
+    std::vector<pollfd> waiting = waits(steady_now());
+    const int limit = timeout_ms(steady_now());
     lock.unlock();
     ::poll(waiting.data(), waiting.size(), limit);
     lock.lock();
     eventfd_t ignored = 0;
     if (is_ready(waiting[0])) ::eventfd_read(wake_.descriptor(), &ignored);
     if (is_ready(waiting[1])) answer_requests();
-    accept_at_doors(now_is());
+    accept_at_doors(steady_now());
   }
 }
 
@@ -205,7 +204,7 @@ void LinkEmulator::answer_requests() {
   while (true) {
     const Socket asker(::accept4(requests_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!asker.is_open()) return;
-    if (!wait_readable(asker.descriptor(), now_is() + kRequestLimit)) continue;
+    if (!wait_readable(asker.descriptor(), steady_now() + kRequestLimit)) continue;
     char bytes[kRequestBytes];
     const ssize_t count = ::recv(asker.descriptor(), bytes, sizeof bytes, 0);
     if (count <= 0) continue;
@@ -248,7 +247,7 @@ Result<std::optional<std::uint16_t>> LinkEmulator::open_door(const LinkEnds& end
 }
 
 Result<std::optional<std::uint16_t>> LinkEmulator::make_door(const LinkEnds& ends, const HostPort& target) {
-  const Instant now = now_is();
+  const Instant now = steady_now();
   const FaultsOfRelay faults = faults_of(ends, now);
   if (faults[0].is_cut || faults[1].is_cut) return std::optional<std::uint16_t>();
   auto dialled = dial(target, now + kDialLimit);

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/compose.h"
 #include "tests/emulator/relay.h"
 
@@ -22,8 +23,6 @@ using namespace std::chrono_literals;
 
 constexpr auto kSoon = 10s;
 constexpr auto kAWhile = 200ms;  // in which something must not happen
-
-Instant now_is() { return std::chrono::steady_clock::now(); }
 
 std::string some_bytes(std::size_t count) {
   std::string bytes(count, '\0');
@@ -40,7 +39,7 @@ struct Received {
 };
 
 Received receive(const Socket& socket, std::size_t count, Duration limit = kSoon) {
-  const Deadline deadline = now_is() + limit;
+  const Deadline deadline = steady_now() + limit;
   Received received;
   char buffer[65536];
   while (received.bytes.size() < count) {
@@ -57,7 +56,7 @@ Received receive(const Socket& socket, std::size_t count, Duration limit = kSoon
 
 // Sends as many bytes as go within the limit. Returns how many.
 std::size_t send_all(const Socket& socket, std::string_view bytes, Duration limit = kSoon) {
-  const Deadline deadline = now_is() + limit;
+  const Deadline deadline = steady_now() + limit;
   std::size_t sent = 0;
   while (sent < bytes.size() && wait_writable(socket.descriptor(), deadline)) {
     const ssize_t count = ::send(socket.descriptor(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
@@ -78,8 +77,8 @@ class Emulator : public testing::Test {
   void connect() {
     const auto door = network_.open_door({"a", "b"}, target());
     ASSERT_TRUE(door.ok() && door->has_value());
-    a_ = std::move(dial({"127.0.0.1", **door}, now_is() + kSoon).value());
-    ASSERT_TRUE(wait_readable(listener_.descriptor(), now_is() + kSoon));
+    a_ = std::move(dial({"127.0.0.1", **door}, steady_now() + kSoon).value());
+    ASSERT_TRUE(wait_readable(listener_.descriptor(), steady_now() + kSoon));
     b_ = Socket(::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     while (network_.counts("a", "b").connections == 0) ::poll(nullptr, 0, 1);  // both ends are the emulator's
   }
@@ -149,22 +148,22 @@ TEST_F(Emulator, RefusesForAListenerThatIsGone) {
 TEST_F(Emulator, DelaysBothWays) {
   connect();
   say("shape a <-> b delay_ms=60");
-  const Instant before = now_is();
+  const Instant before = steady_now();
   send_all(a_, "x");
   ASSERT_EQ(receive(b_, 1).bytes, "x");
-  EXPECT_GE(now_is() - before, 60ms);
+  EXPECT_GE(steady_now() - before, 60ms);
   send_all(b_, "y");
   ASSERT_EQ(receive(a_, 1).bytes, "y");
-  EXPECT_GE(now_is() - before, 120ms);
+  EXPECT_GE(steady_now() - before, 120ms);
 }
 
 TEST_F(Emulator, LimitsTheRate) {
   connect();
   say("shape a -> b bytes_per_s=1000000");
-  const Instant before = now_is();
+  const Instant before = steady_now();
   send_all(a_, some_bytes(300'000));
   EXPECT_EQ(receive(b_, 300'000).bytes.size(), 300'000U);
-  EXPECT_GE(now_is() - before, 290ms);
+  EXPECT_GE(steady_now() - before, 290ms);
 }
 
 TEST_F(Emulator, ACutHoldsBytesAndEndsAndLetsNobodyDial) {
@@ -193,11 +192,11 @@ TEST_F(Emulator, AOneWayCutLetsTheOtherWayPass) {
 
 TEST_F(Emulator, ACutHealsByItself) {
   connect();
-  const Instant before = now_is();
+  const Instant before = steady_now();
   say("cut a <-> b for_ms=100");
   send_all(a_, "late");
   EXPECT_EQ(receive(b_, 4).bytes, "late");
-  EXPECT_GE(now_is() - before, 100ms);
+  EXPECT_GE(steady_now() - before, 100ms);
 }
 
 TEST_F(Emulator, AStallIsFeltByTheSender) {
@@ -245,7 +244,7 @@ pid_t start_dialling_shell(const LinkEmulator& network, const HostPort& target) 
 TEST_F(Emulator, IsWhereAnyProgramOfItsEnvironmentDials) {
   register_listener();
   const pid_t child = start_dialling_shell(network_, target());
-  ASSERT_TRUE(wait_readable(listener_.descriptor(), now_is() + kSoon));
+  ASSERT_TRUE(wait_readable(listener_.descriptor(), steady_now() + kSoon));
   const Socket arrived(::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   EXPECT_EQ(receive(arrived, 6).bytes, "hello\n");
   int status = -1;
@@ -258,7 +257,7 @@ TEST_F(Emulator, LetsNobodyOfItsEnvironmentThroughACut) {
   register_listener();
   say("cut operator <-> *");
   const pid_t child = start_dialling_shell(network_, target());
-  EXPECT_FALSE(wait_readable(listener_.descriptor(), now_is() + 500ms));
+  EXPECT_FALSE(wait_readable(listener_.descriptor(), steady_now() + 500ms));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   EXPECT_EQ(network_.counts("operator", "operator").connections, 0U);

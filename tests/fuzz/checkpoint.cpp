@@ -13,6 +13,7 @@
 
 namespace shoal::fuzz {
 namespace checkpoint {
+namespace {
 
 constexpr std::string_view kManifestWord = "@MANIFEST@";
 
@@ -78,6 +79,7 @@ std::vector<std::string> samples() {
   return {input_of(text, build_safetensors(tensors)), input_of(text, build_safetensors({tensors[0]}))};
 }
 
+}  // namespace
 }  // namespace checkpoint
 
 const Harness kCheckpoint{"checkpoint", checkpoint::samples, checkpoint::accepts};

@@ -11,6 +11,7 @@
 
 namespace shoal::fuzz {
 namespace config {
+namespace {
 
 enum Kind : std::uint8_t { kFile, kFlag, kVariable, kKinds };
 
@@ -60,6 +61,7 @@ std::vector<std::string> samples() {
   return inputs;
 }
 
+}  // namespace
 }  // namespace config
 
 const Harness kConfig{"config", config::samples, config::accepts};

@@ -15,6 +15,7 @@
 
 namespace shoal::fuzz {
 namespace enrolment {
+namespace {
 
 enum Kind : std::uint8_t { kRequest, kAnswer, kRendezvous, kKinds };
 constexpr WallTime kNow{std::chrono::hours(24 * 365 * 56)};
@@ -89,6 +90,7 @@ std::vector<std::string> samples() {
           std::string(1, kRendezvous) + rendezvous_text(rendezvous())};
 }
 
+}  // namespace
 }  // namespace enrolment
 
 const Harness kEnrolment{"enrolment", enrolment::samples, enrolment::accepts};

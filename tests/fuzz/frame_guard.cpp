@@ -21,6 +21,7 @@
 
 namespace shoal::fuzz {
 namespace frame_guard {
+namespace {
 
 namespace io = caf::io;
 using Verdict = FrameGuard::Verdict;
@@ -246,6 +247,7 @@ std::vector<std::string> samples() {
           std::string(1, static_cast<char>(kGreeted | kDialled)) + stream};
 }
 
+}  // namespace
 }  // namespace frame_guard
 
 const Harness kFrameGuard{"frame_guard", frame_guard::samples, frame_guard::accepts};

@@ -12,6 +12,7 @@
 
 namespace shoal::fuzz {
 namespace http {
+namespace {
 
 using Progress = HttpReader::Progress;
 
@@ -78,6 +79,7 @@ std::vector<std::string> samples() {
   return inputs;
 }
 
+}  // namespace
 }  // namespace http
 
 const Harness kHttp{"http", http::samples, http::accepts};

@@ -19,6 +19,7 @@
 
 namespace shoal::fuzz {
 namespace journal {
+namespace {
 
 enum Kind : std::uint8_t { kFile, kEntry, kSnapshot, kKinds };
 constexpr std::uint64_t kEntries = 8;
@@ -169,6 +170,7 @@ std::vector<std::string> samples() {
   return inputs;
 }
 
+}  // namespace
 }  // namespace journal
 
 const Harness kJournal{"journal", journal::samples, journal::accepts};

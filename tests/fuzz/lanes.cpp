@@ -16,6 +16,7 @@
 
 namespace shoal::fuzz {
 namespace lanes {
+namespace {
 
 constexpr std::uint8_t kSealed = 1;
 constexpr std::uint8_t kDialled = 2;
@@ -137,6 +138,7 @@ std::vector<std::string> samples() {
   return inputs;
 }
 
+}  // namespace
 }  // namespace lanes
 
 const Harness kLanes{"lanes", lanes::samples, lanes::accepts};

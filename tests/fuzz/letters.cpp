@@ -13,6 +13,7 @@
 
 namespace shoal::fuzz {
 namespace letters {
+namespace {
 
 enum Kind : std::uint8_t { kLetter, kEntry, kSnapshot, kKinds };
 constexpr std::size_t kBuffersMax = 8;
@@ -78,6 +79,7 @@ std::vector<std::string> samples() {
   return inputs;
 }
 
+}  // namespace
 }  // namespace letters
 
 const Harness kLetters{"letters", letters::samples, letters::accepts};

@@ -13,6 +13,7 @@
 
 namespace shoal::fuzz {
 namespace safetensors {
+namespace {
 
 constexpr std::uint8_t kWithoutLength = 1;
 
@@ -78,6 +79,7 @@ std::vector<std::string> samples() {
   return inputs;
 }
 
+}  // namespace
 }  // namespace safetensors
 
 const Harness kSafetensors{"safetensors", safetensors::samples, safetensors::accepts};

@@ -12,6 +12,7 @@
 
 namespace shoal::fuzz {
 namespace token {
+namespace {
 
 enum Kind : std::uint8_t { kText, kBytes, kSecret, kList, kKinds };
 constexpr std::size_t kCheckedBytes = 8 + 8 + 4 + 32 + 16;
@@ -80,6 +81,7 @@ std::vector<std::string> samples() {
           std::string(1, kSecret) + secret_text(token.secret), std::string(1, kList) + ledger.to_text()};
 }
 
+}  // namespace
 }  // namespace token
 
 const Harness kToken{"token", token::samples, token::accepts};

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tests/tidy/outline.h"
+#include "tests/tidy/repository.h"
 
 namespace shoal::tidy {
 namespace {
@@ -212,14 +213,16 @@ Findings check_own_header_first(const SourceFile& source) {
   const auto found = std::ranges::find(includes, own, &Include::target);
   if (found == includes.end()) return {{source.path, 0, "does not include its own header " + own}};
   if (found == includes.begin()) return {};
-  return {{source.path, found->line, "its own header comes first, which proves that it compiles alone"}};
+  return {{source.path, found->line, "its own header comes first: so it compiles alone (SHOAL_TOGETHER=OFF)"}};
 }
 
 Findings check_own_namespace(const SourceFile& source) {
   const std::string file = source.path.substr(source.path.rfind('/') + 1);
   const std::string own = file.substr(0, file.rfind('.'));
-  for (const char* const before : {"::", "_"}) {
-    if (source.code.find(before + own + " {\n") != std::string::npos) return {};
+  const std::string folder = folder_of(source.path);
+  const std::string with_folder = folder.substr(folder.rfind('/') + 1) + "_" + own;
+  for (const std::string& name : {own, with_folder}) {
+    if (source.code.find("::" + name + " {\n") != std::string::npos) return {};
   }
   return {{source.path, 0, "a test has a namespace of its own, called as its file: namespace shoal::" + own}};
 }

@@ -35,7 +35,8 @@ using Findings = std::vector<Finding>;
 // For a source that has a header of its own name beside it.
 [[nodiscard]] Findings check_own_header_first(const SourceFile& source);
 
-// For a test: a namespace called as its file (of two of that name, the end of it), so that tests compile together.
+// A test has a namespace called as its file, or as folder and file where two files of a program have that name: so
+// tests compile together.
 [[nodiscard]] Findings check_own_namespace(const SourceFile& source);
 
 // printf and cout outside launch/ and tests/, default captures, `using namespace` in headers, sleeping tests.

@@ -104,6 +104,7 @@ TEST(TidyRules, CatchAnOwnHeaderThatComesLate) {
 TEST(TidyRules, CatchATestInTheNamespaceOfOthers) {
   EXPECT_EQ(count(check_own_namespace, "tests/a_test.cpp", "int a;\nnamespace shoal::a_test {\n"), 0U);
   EXPECT_EQ(count(check_own_namespace, "tests/b/a_test.cpp", "int a;\nnamespace shoal::fuzz::b_a_test {\n"), 0U);
+  EXPECT_EQ(count(check_own_namespace, "tests/b/a_test.cpp", "int a;\nnamespace shoal::c_a_test {\n"), 1U);
   EXPECT_EQ(count(check_own_namespace, "tests/a_test.cpp", "int a;\nnamespace shoal {\n"), 1U);
   EXPECT_EQ(count(check_own_namespace, "tests/a_test.cpp", "int a;\nnamespace shoal::b_test {\n"), 1U);
 }

@@ -35,8 +35,8 @@ using Library = std::shared_ptr<const NcclLibrary>;
   return is_set ? Status(Done{}) : Status(fail(Error::kInternal, "NCCL cannot be told its interface"));
 }
 
-// Its name, which no other device has.
-[[nodiscard]] Result<std::string> identity_for(const DeviceName& device, StageId stage, const NcclLibrary& library) {
+// Returns a name of the device that no other device has.
+[[nodiscard]] Result<std::string> unique_name_of(const DeviceName& device, StageId stage, const NcclLibrary& library) {
   if (device.kind == DeviceKind::kCuda) return device_plugin()->identity(device.index);
   if (!library.sums_host_memory()) return fail(Error::kUsage, "NCCL sums on GPUs, and this process has none");
   return compose("host ", ::gethostid(), " process ", ::getpid(), " stage ", stage);
@@ -49,7 +49,7 @@ using Library = std::shared_ptr<const NcclLibrary>;
   if (!library) return library.failure();
   const auto name = parse_device(device);
   if (!name) return name.failure();
-  const auto identity = identity_for(*name, stage, **library);
+  const auto identity = unique_name_of(*name, stage, **library);
   if (!identity) return identity.failure();
   NcclRunnerSettings settings;
   settings.library = *library;

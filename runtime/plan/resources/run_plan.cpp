@@ -5,6 +5,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/ensure.h"
+#include "runtime/base/time/units.h"
 #include "runtime/cluster/balance/assignment.h"
 #include "runtime/cluster/replicas_wanted.h"
 #include "runtime/pipeline/schedule.h"
@@ -12,8 +13,6 @@
 
 namespace shoal {
 namespace {
-
-constexpr double kSecondsPerHour = 3600;
 
 // Time of forward and backward of one microbatch.
 double microbatch_s(const MachineKind& machine, const CutStage& stage, const Config& config) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/time/units.h"
+
 namespace shoal {
 namespace {
 
@@ -42,8 +44,8 @@ void add(SwarmPolicyResult& result, const SwarmOutcome& outcome, const std::vect
   const double ends_s = trace.ends_s;
   const double whole = percent(outcome.throughput, optimum, 0, ends_s);
   result.percent_of_optimal += share * whole;
-  result.first_hour += share * percent(outcome.throughput, optimum, 0, std::min(kHourSeconds, ends_s));
-  result.last_hour += share * percent(outcome.throughput, optimum, std::max(0.0, ends_s - kHourSeconds), ends_s);
+  result.first_hour += share * percent(outcome.throughput, optimum, 0, std::min(kSecondsPerHour, ends_s));
+  result.last_hour += share * percent(outcome.throughput, optimum, std::max(0.0, ends_s - kSecondsPerHour), ends_s);
   result.moves += share * static_cast<double>(outcome.moves);
   if (result.percent.empty())
     result.percent = by_minute(outcome.throughput, optimum, ends_s), result.worst_seed = whole;
@@ -80,7 +82,7 @@ SwarmComparison compare(const SwarmOrder& order) {
       add(policy, SwarmSimulation(trace, run).outcome(), optimum, trace, share);
     }
     out.nodes += share * mean_alive(trace);
-    out.hours = trace.ends_s / kHourSeconds;
+    out.hours = trace.ends_s / kSecondsPerHour;
   }
   return out;
 }

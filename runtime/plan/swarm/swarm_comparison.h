@@ -10,8 +10,6 @@
 
 namespace shoal {
 
-inline constexpr double kHourSeconds = 3600;
-
 struct SwarmOrder {
   SwarmModel model;
   std::optional<SwarmTrace> trace;  // in place of drawn ones

@@ -8,6 +8,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/text/quantity_words.h"
+#include "runtime/base/time/units.h"
 
 namespace shoal {
 namespace {
@@ -37,7 +38,7 @@ ChartCurve curve_of(const SwarmPolicyResult& policy) {
     const std::size_t end = std::min(i + kMinutesOfPoint, policy.percent.size());
     double sum = 0;
     for (std::size_t k = i; k < end; ++k) sum += policy.percent[k].value;
-    curve.points.push_back({policy.percent[i].at_s / kHourSeconds, sum / static_cast<double>(end - i)});
+    curve.points.push_back({policy.percent[i].at_s / kSecondsPerHour, sum / static_cast<double>(end - i)});
   }
   return curve;
 }

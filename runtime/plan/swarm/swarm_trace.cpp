@@ -9,11 +9,11 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/counter_random.h"
 #include "runtime/base/ensure.h"
+#include "runtime/base/time/units.h"
 
 namespace shoal {
 namespace {
 
-constexpr double kSecondsPerHour = 3600;
 constexpr double kMbit = 1e6;
 
 class Draws {

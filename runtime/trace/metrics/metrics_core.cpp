@@ -17,26 +17,26 @@ constexpr std::size_t kEarlyMax = 1024;  // reports; the oldest is given up
 
 using TimeFields = std::array<double*, 7>;
 
-TimeFields parts_of(TimeBreakdown& time) {
+TimeFields fields_of(TimeBreakdown& time) {
   return {&time.wait, &time.commit, &time.wire, &time.reduce, &time.apply, &time.forward, &time.backward};
 }
 
 void add(TimeBreakdown& sum, TimeBreakdown part) {
-  const TimeFields sums = parts_of(sum);
-  const TimeFields added = parts_of(part);
+  const TimeFields sums = fields_of(sum);
+  const TimeFields added = fields_of(part);
   for (std::size_t i = 0; i < sums.size(); ++i) *sums[i] += *added[i];
 }
 
 void divide(TimeBreakdown& sum, double count) {
-  for (double* part : parts_of(sum)) *part /= count;
+  for (double* part : fields_of(sum)) *part /= count;
 }
 
 // A replica measures from apply to apply, the journal from commit to commit. What they differ by, the replicas waited
 // at one end more or less than they know, so it is waiting that is corrected first, and the parts add up to the step.
 void fit(TimeBreakdown& time, double step_ms) {
   double missing = step_ms;
-  for (const double* part : parts_of(time)) missing -= *part;
-  for (double* part : parts_of(time)) {
+  for (const double* part : fields_of(time)) missing -= *part;
+  for (double* part : fields_of(time)) {
     const double corrected = std::max(0.0, *part + missing);
     missing -= corrected - *part;
     *part = corrected;

@@ -18,6 +18,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text/json_text.h"
@@ -131,7 +132,7 @@ void ControlServer::State::take(TlsSocket session) {
     if (is_stopping) return;
     come.emplace_back(next_id++, std::move(address), std::move(session));
     const Connection& incoming = come.back();
-    const auto gives_way = open.enter(incoming.id, {incoming.address, std::chrono::steady_clock::now()});
+    const auto gives_way = open.enter(incoming.id, {incoming.address, steady_now()});
     is_one_too_many = gives_way.has_value();
     if (gives_way) given_up = end(*gives_way);
     waiting.splice(waiting.end(), come);
@@ -309,7 +310,7 @@ void ControlServer::State::refuse(const std::string& address, const std::string&
   RefusalLog::Line line;
   {
     const std::lock_guard guard(mutex);
-    line = refusals.refused(std::chrono::steady_clock::now());
+    line = refusals.refused(steady_now());
   }
   if (line.left_out > 0) log_warn(kControlLog, line.left_out, " more refusals were not logged");
   if (line.write) log_warn(kControlLog, "refused a connection of ", address, ": ", reason);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
@@ -156,7 +157,7 @@ Result<std::unique_ptr<EnrolmentDesk>> EnrolmentDesk::open(Authority authority, 
   auto issued = IssuedCertificates::open(files.issued, hooks.now());
   if (!issued.ok()) return issued.failure();
   Kept kept{std::move(*tokens), std::move(*revoked), std::move(*issued)};
-  if (hooks.revoked) hooks.revoked->take(kept.revoked.list(), std::chrono::steady_clock::now());
+  if (hooks.revoked) hooks.revoked->take(kept.revoked.list(), steady_now());
   return std::unique_ptr<EnrolmentDesk>(
       new EnrolmentDesk(std::move(authority), std::move(files), std::move(kept), std::move(hooks)));
 }
@@ -277,7 +278,7 @@ Status EnrolmentDesk::keep_book(RevocationBook book) {
   const Status saved = save_revocations(files_.revoked, book);
   if (!saved.ok()) return saved;
   kept_.revoked = std::move(book);
-  if (hooks_.revoked) hooks_.revoked->take(kept_.revoked.list(), std::chrono::steady_clock::now());
+  if (hooks_.revoked) hooks_.revoked->take(kept_.revoked.list(), steady_now());
   return Done{};
 }
 

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/text/json_text.h"
 #include "runtime/base/text/open_port.h"
@@ -106,13 +107,13 @@ ControlResponse ReachDesk::answer(const ControlRequest& request) {
   ReachAnswer answer = try_to_reach_(*address, name);
   const std::lock_guard guard(mutex_);
   under_way_.erase(request.serial);
-  book_.note(name, *address, answer, std::chrono::steady_clock::now());
+  book_.note(name, *address, answer, steady_now());
   return {200, reach_answer_text(answer)};
 }
 
 std::string ReachDesk::explain() const {
   const std::lock_guard guard(mutex_);
-  return book_.explain(std::chrono::steady_clock::now());
+  return book_.explain(steady_now());
 }
 
 ReachAnswer try_to_reach(const HostPort& address, const std::string& name, const TlsContext& context) {
@@ -127,7 +128,7 @@ ReachAnswer try_to_reach(const HostPort& address, const std::string& name, const
   // Reading shows if the node admits us: in TLS 1.3 a client is done before its certificate was looked at.
   char first = 0;
   const auto heard = tls->read_some(&first, 1, deadline);
-  const bool is_late = std::chrono::steady_clock::now() >= deadline;
+  const bool is_late = steady_now() >= deadline;
   if (heard && *heard > 0) return {std::string(), true};
   if (!heard && is_late) return {std::string(), true};
   const std::string why = heard ? "it closes the connection." : heard.failure().message;

@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/transport/lanes/lane_greeting.h"
 #include "runtime/transport/lanes/local_door.h"
@@ -104,7 +105,7 @@ void LaneDialler::watch(int descriptor) {
 void LaneDialler::open(LinkId link, const Endpoint& endpoint, std::uint64_t key) {
   {
     const std::lock_guard guard(mutex_);
-    orders_[link] = Order{endpoint, key, std::chrono::steady_clock::now(), limits_.dial.retry_first};
+    orders_[link] = Order{endpoint, key, steady_now(), limits_.dial.retry_first};
   }
   changed_.notify_all();
 }
@@ -134,7 +135,7 @@ Result<std::unique_ptr<LaneSocket>> LaneDialler::greet(TlsSocket session, std::u
   if (!answer->door.empty()) {
     auto local = try_local_door(answer->door, key);
     if (local) return std::unique_ptr<LaneSocket>(std::make_unique<LocalLaneSocket>(std::move(*local)));
-    log_debug("transport", "no local way: ", local.failure().message);
+    log_debug(kTransportLog, "no local way: ", local.failure().message);
     answer = claim_over(session, {key, 0}, deadline);
     if (!answer) return answer.failure();
     if (!answer->door.empty()) return fail(Error::kRefused, "The peer does not open lanes over TLS.");
@@ -152,7 +153,7 @@ void LaneDialler::work() {
       changed_.wait(lock);
       continue;
     }
-    if (std::chrono::steady_clock::now() < first->second.due) {
+    if (steady_now() < first->second.due) {
       changed_.wait_until(lock, Deadline(first->second.due));
       continue;
     }
@@ -160,7 +161,7 @@ void LaneDialler::work() {
     const Order order = first->second;
     lock.unlock();
     auto lane = try_to_open(order);
-    if (!lane) log_debug("transport", "a lane to ", order.endpoint.host, ": ", lane.failure().message);
+    if (!lane) log_debug(kTransportLog, "a lane to ", order.endpoint.host, ": ", lane.failure().message);
     if (!lane) ++failures_;
     lock.lock();
     const auto still = orders_.find(link);
@@ -169,7 +170,7 @@ void LaneDialler::work() {
       orders_.erase(still);
       opened_(link, std::move(*lane));
     } else {
-      still->second.due = std::chrono::steady_clock::now() + still->second.retry_after;
+      still->second.due = steady_now() + still->second.retry_after;
       still->second.retry_after = std::min(2 * still->second.retry_after, limits_.dial.retry_last);
     }
   }

@@ -17,7 +17,7 @@
 namespace shoal {
 namespace {
 
-constexpr int kBacklog = 64;
+constexpr int kDoorBacklog = 64;
 constexpr std::string_view kDoorPrefix = "shoal-lane-";
 
 struct UnixAddress {
@@ -61,7 +61,7 @@ std::optional<LocalDoor> LocalDoor::open() {
   std::string name = unguessable_name();
   const UnixAddress address = address_of(name);
   const bool is_open = socket.is_open() && ::bind(socket.descriptor(), address.get(), address.size) == 0 &&
-                       ::listen(socket.descriptor(), kBacklog) == 0;
+                       ::listen(socket.descriptor(), kDoorBacklog) == 0;
   if (!is_open) return std::nullopt;
   return LocalDoor(std::move(socket), std::move(name));
 }

@@ -11,6 +11,7 @@
 namespace shoal::observed {
 namespace {
 
+// Tells the orders of a sync group, the one to sum among them.
 bool is_group_order(Kind kind) {
   return kind == Kind::kOpen || kind == Kind::kZero || kind == Kind::kPrepare || kind == Kind::kReduce;
 }

@@ -11,6 +11,7 @@
 
 #include "runtime/sync/wire/wire_codec.h"
 #include "tests/runtime/device/local_pipeline.h"
+#include "tests/runtime/sync/random_floats.h"
 
 namespace shoal::encoding_stage_executor_test {
 namespace {
@@ -43,10 +44,6 @@ TensorBlob blob_of_bytes(const std::vector<std::byte>& content) {
 
 std::vector<std::byte> bytes_of(const TensorBlob& blob) {
   return {blob.as<std::byte>(), blob.as<std::byte>() + blob.byte_count()};
-}
-
-std::vector<float> floats_of(const TensorBlob& blob) {
-  return {blob.as<float>(), blob.as<float>() + blob.element_count()};
 }
 
 std::vector<float> decoded(const TensorBlob& blob, WireFormat format, std::size_t count) {
