@@ -10,7 +10,8 @@ namespace shoal {
 using Instant = std::chrono::steady_clock::time_point;
 using Duration = std::chrono::steady_clock::duration;
 
-// For threads that serve sockets: no decision of the protocol depends on when a connection times out.
+// Returns this moment, for threads that serve sockets: no decision of the protocol depends on when a connection times
+// out.
 [[nodiscard]] inline Instant steady_now() { return std::chrono::steady_clock::now(); }
 
 class Clock {

@@ -217,10 +217,9 @@ Findings check_own_header_first(const SourceFile& source) {
 }
 
 Findings check_own_namespace(const SourceFile& source) {
-  const std::string file = source.path.substr(source.path.rfind('/') + 1);
+  const std::string file = name_of(source.path);
   const std::string own = file.substr(0, file.rfind('.'));
-  const std::string folder = folder_of(source.path);
-  const std::string with_folder = folder.substr(folder.rfind('/') + 1) + "_" + own;
+  const std::string with_folder = name_of(folder_of(source.path)) + "_" + own;
   for (const std::string& name : {own, with_folder}) {
     if (source.code.find("::" + name + " {\n") != std::string::npos) return {};
   }

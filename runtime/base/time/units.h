@@ -1,5 +1,5 @@
 // Units of time as plain numbers, for figures that are computed in hours and in seconds.
-// What is measured or awaited is a std::chrono duration instead.
+// Measured and awaited times are std::chrono durations instead.
 #pragma once
 
 namespace shoal {

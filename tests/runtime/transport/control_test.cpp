@@ -26,7 +26,6 @@ using std::chrono::milliseconds;
 using test_support::eventually;
 using test_support::kPatience;
 using test_support::TestRun;
-using test_support::within;
 
 constexpr std::uint32_t kVersion = 3;
 
@@ -217,11 +216,11 @@ TEST_F(ControlEndpoint, OperatorsAskAndNodesMayNot) {
 TEST_F(ControlEndpoint, StrangersReachNothingButEnrolment) {
   const auto context = TlsContext::newcomer();
   for (const char* target : {"/v1/status", "/v1/rendezvous", "/v1/nothing", "/v1/throw"}) {
-    auto tls = TlsSocket::connect(test_support::connect_raw(port.port()), **context, within(kPatience));
+    auto tls = TlsSocket::connect(test_support::connect_raw(port.port()), **context, deadline_in(kPatience));
     ASSERT_TRUE(tls.ok()) << tls.failure().message;
-    ASSERT_TRUE(tls->write_all(request_text("GET", target, "x", ""), within(kPatience)).ok());
+    ASSERT_TRUE(tls->write_all(request_text("GET", target, "x", ""), deadline_in(kPatience)).ok());
     char buffer[4096];
-    const auto count = tls->read_some(buffer, sizeof buffer, within(kPatience));
+    const auto count = tls->read_some(buffer, sizeof buffer, deadline_in(kPatience));
     ASSERT_TRUE(count.ok()) << count.failure().message;
     EXPECT_TRUE(std::string_view(buffer, *count).starts_with("HTTP/1.1 403 ")) << target;
   }
@@ -325,15 +324,15 @@ TEST_F(ControlEndpoint, TwoThousandIdleConnectionsKeepNoCommandOut) {
 
 TEST_F(ControlEndpoint, ADribblingRequestEndsAtItsDeadline) {
   const auto context = TlsContext::newcomer();
-  auto tls = TlsSocket::connect(test_support::connect_raw(port.port()), **context, within(kPatience));
+  auto tls = TlsSocket::connect(test_support::connect_raw(port.port()), **context, deadline_in(kPatience));
   ASSERT_TRUE(tls.ok()) << tls.failure().message;
   bool was_closed = false;
-  for (const Deadline end = within(kPatience); !was_closed && std::chrono::steady_clock::now() < end;) {
+  for (const Deadline end = deadline_in(kPatience); !was_closed && std::chrono::steady_clock::now() < end;) {
     char byte = 0;
-    const bool is_written = tls->write_all("P", within(kPatience)).ok();
-    const auto answer = tls->read_some(&byte, 1, within(milliseconds(20)));
+    const bool is_written = tls->write_all("P", deadline_in(kPatience)).ok();
+    const auto answer = tls->read_some(&byte, 1, deadline_in(milliseconds(20)));
     was_closed = !is_written || (answer.ok() && *answer == 0) ||
-                 (!answer.ok() && wait_readable(tls->descriptor(), within(milliseconds(0))));
+                 (!answer.ok() && wait_readable(tls->descriptor(), deadline_in(milliseconds(0))));
   }
   EXPECT_TRUE(was_closed);
 }
@@ -375,7 +374,7 @@ TEST_F(ControlEndpoint, StopsWithConnectionsOpen) {
   const auto context = TlsContext::newcomer();
   std::vector<TlsSocket> idle;
   for (int i = 0; i < 5; ++i) {
-    auto tls = TlsSocket::connect(test_support::connect_raw(port.port()), **context, within(kPatience));
+    auto tls = TlsSocket::connect(test_support::connect_raw(port.port()), **context, deadline_in(kPatience));
     ASSERT_TRUE(tls.ok()) << tls.failure().message;
     idle.push_back(std::move(*tls));
   }
@@ -383,9 +382,9 @@ TEST_F(ControlEndpoint, StopsWithConnectionsOpen) {
   server->stop();
   for (TlsSocket& socket : idle) {
     char byte = 0;
-    const auto count = socket.read_some(&byte, 1, within(milliseconds(0)));
+    const auto count = socket.read_some(&byte, 1, deadline_in(milliseconds(0)));
     EXPECT_TRUE(!count.ok() || *count == 0) << "it is closed already";
-    EXPECT_TRUE(wait_readable(socket.descriptor(), within(kPatience)));
+    EXPECT_TRUE(wait_readable(socket.descriptor(), deadline_in(kPatience)));
   }
 }
 

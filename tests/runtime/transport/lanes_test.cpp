@@ -25,7 +25,6 @@ using test_support::kDialled;
 using test_support::random_letter;
 using test_support::Side;
 using test_support::TestRun;
-using test_support::within;
 
 enum class LaneWay { kTls, kLocal };
 
@@ -145,16 +144,16 @@ TEST_P(OpenLanes, S6WhoClaimsNothingIsClosedAndTooManyAreTurnedAway) {
   ASSERT_TRUE(context.ok());
   std::vector<TlsSocket> idle;
   for (int i = 0; i < 5; ++i) {
-    auto socket = dial({"127.0.0.1", careful_port}, within(test_support::kPatience));
+    auto socket = dial({"127.0.0.1", careful_port}, deadline_in(test_support::kPatience));
     ASSERT_TRUE(socket.ok());
     auto session =
-        TlsSocket::connect(std::move(*socket), **context, within(test_support::kPatience), PortProtocol::kLane);
+        TlsSocket::connect(std::move(*socket), **context, deadline_in(test_support::kPatience), PortProtocol::kLane);
     ASSERT_TRUE(session.ok());
     idle.push_back(std::move(*session));
   }
   EXPECT_TRUE(eventually([&] { return careful.lanes().counters().refused == 5; }));
   char byte = 0;
-  const auto end = idle.back().read_some(&byte, 1, within(test_support::kPatience));
+  const auto end = idle.back().read_some(&byte, 1, deadline_in(test_support::kPatience));
   EXPECT_TRUE(!end.ok() || *end == 0) << "it was closed";
 }
 

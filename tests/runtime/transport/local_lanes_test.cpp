@@ -43,8 +43,8 @@ TEST(LaneGreeting, BothEndsOfAConnectionSeeTheSameWayAndNoOtherConnectionHasIt) 
   std::vector<std::uint64_t> ways;
   std::vector<Socket> open;
   for (int i = 0; i < 3; ++i) {
-    auto dialled = dial(address, test_support::within(test_support::kPatience));
-    ASSERT_TRUE(dialled.ok() && wait_readable(listener->descriptor(), test_support::within(test_support::kPatience)));
+    auto dialled = dial(address, deadline_in(test_support::kPatience));
+    ASSERT_TRUE(dialled.ok() && wait_readable(listener->descriptor(), deadline_in(test_support::kPatience)));
     open.emplace_back(::accept4(listener->descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
     EXPECT_EQ(way_from_dialled(dialled->descriptor()), way_to_accepted(open.back().descriptor()));
     EXPECT_NE(way_from_dialled(open.back().descriptor()), way_to_accepted(open.back().descriptor())) << "it has ends";
@@ -157,7 +157,7 @@ TEST(LocalLanes, S7TheDoorsNameOpensNothingWithoutAKey) {
   const std::string claim = encoded(LaneClaim{pair.a.lanes().expect(LinkId{9}) ^ 1U, 0});
   ASSERT_EQ(::send(visitor->descriptor(), claim.data(), claim.size(), MSG_NOSIGNAL), ssize_t(claim.size()));
   char byte = 0;
-  ASSERT_TRUE(wait_readable(visitor->descriptor(), test_support::within(test_support::kPatience)));
+  ASSERT_TRUE(wait_readable(visitor->descriptor(), deadline_in(test_support::kPatience)));
   EXPECT_EQ(::recv(visitor->descriptor(), &byte, 1, 0), 0) << "it is closed without a word";
   EXPECT_EQ(pair.a.lanes().counters().opened, 1u);
   EXPECT_TRUE(eventually([&] { return pair.a.lanes().counters().refused == 1; }));
@@ -172,7 +172,7 @@ TEST(LocalLanes, AreLostWhenWhoCameWentAwayBeforeItSaidAnything) {
     const auto visitor = dial_local(a.lanes().local_door());
     ASSERT_TRUE(visitor.ok());
     ASSERT_EQ(::send(visitor->descriptor(), claim.data(), claim.size(), MSG_NOSIGNAL), ssize_t(claim.size()));
-    ASSERT_TRUE(wait_readable(visitor->descriptor(), test_support::within(test_support::kPatience)));
+    ASSERT_TRUE(wait_readable(visitor->descriptor(), deadline_in(test_support::kPatience)));
     char answer[kLaneAnswerBytes];
     ASSERT_GT(::recv(visitor->descriptor(), answer, sizeof answer, 0), 0);
   }

@@ -74,7 +74,7 @@ Owned<SSL> session_on(SSL_CTX* context, const Socket& socket, std::optional<Port
 
 }  // namespace
 
-Socket connect_raw(std::uint16_t port) { return std::move(dial({"127.0.0.1", port}, within(kPatience)).value()); }
+Socket connect_raw(std::uint16_t port) { return std::move(dial({"127.0.0.1", port}, deadline_in(kPatience)).value()); }
 
 Outcome say_in_plaintext(std::uint16_t port, std::string_view text, std::chrono::milliseconds patience) {
   const Socket socket = connect_raw(port);
@@ -91,7 +91,7 @@ void say_and_reset(std::uint16_t port, std::string_view text) {
 }
 
 bool is_closed_within(const Socket& socket, std::chrono::milliseconds patience) {
-  const Deadline deadline = within(patience);
+  const Deadline deadline = deadline_in(patience);
   char buffer[4096];
   while (wait_readable(socket.descriptor(), deadline)) {
     const ssize_t count = ::recv(socket.descriptor(), buffer, sizeof buffer, 0);
@@ -104,7 +104,7 @@ Outcome knock(std::uint16_t port, const StrangerTls& tls, std::chrono::milliseco
   const auto context = stranger_context(tls);
   const Socket socket = connect_raw(port);
   const auto session = session_on(context.get(), socket, tls.protocol);
-  return first_word(session.get(), within(patience));
+  return first_word(session.get(), deadline_in(patience));
 }
 
 Outcome knock_and_say(std::uint16_t port, const StrangerTls& tls, std::string_view bytes,
@@ -112,7 +112,7 @@ Outcome knock_and_say(std::uint16_t port, const StrangerTls& tls, std::string_vi
   const auto context = stranger_context(tls);
   const Socket socket = connect_raw(port);
   const auto session = session_on(context.get(), socket, tls.protocol);
-  const Deadline deadline = within(patience);
+  const Deadline deadline = deadline_in(patience);
   const Outcome first = first_word(session.get(), deadline);
   if (first != Outcome::kSpokeToUs) return first;
   const int size = static_cast<int>(bytes.size());

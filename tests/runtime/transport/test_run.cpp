@@ -33,7 +33,7 @@ TlsFiles TestRun::files(PeerRole role, const std::string& name, const Validity& 
 }
 
 bool eventually(const std::function<bool()>& condition) {
-  const Deadline deadline = within(kPatience);
+  const Deadline deadline = deadline_in(kPatience);
   while (std::chrono::steady_clock::now() < deadline) {
     if (condition()) return true;
     std::this_thread::yield();

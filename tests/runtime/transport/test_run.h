@@ -45,8 +45,6 @@ class TestRun {
   Authority authority_;
 };
 
-[[nodiscard]] inline Deadline within(std::chrono::milliseconds duration) { return deadline_in(duration); }
-
 // Time that every test allows for the machine being busy.
 inline constexpr std::chrono::seconds kPatience{20};
 

@@ -29,7 +29,6 @@ using test_support::kPatience;
 using test_support::Outcome;
 using test_support::StrangerTls;
 using test_support::TestRun;
-using test_support::within;
 
 constexpr milliseconds kShortHandshake{2'000};  // honest peers of these tests must keep it, too
 const std::vector<PeerRole> kDataRoles = {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage};
@@ -303,7 +302,7 @@ TEST_F(TransportDoor, SurvivesTheLackOfDescriptors) {
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &scarce), 0);
   bool is_exhausted = false;
   for (int i = 0; i < 1000 && !is_exhausted; ++i) {
-    auto socket = dial({"127.0.0.1", port}, within(kPatience));
+    auto socket = dial({"127.0.0.1", port}, deadline_in(kPatience));
     is_exhausted = !socket.ok();
     if (socket.ok()) flood.push_back(std::move(*socket));
   }
@@ -418,7 +417,7 @@ TEST_F(TransportDoor, ListensWhereverItIsTold) {
 
 TEST_F(TransportDoor, AClosedPortIsOpenNoMoreAndItsConnectionsLiveOn) {
   spawner.transport().close(port);
-  EXPECT_TRUE(eventually([&] { return !dial({"127.0.0.1", port}, within(kPatience)).ok(); }));
+  EXPECT_TRUE(eventually([&] { return !dial({"127.0.0.1", port}, deadline_in(kPatience)).ok(); }));
   EXPECT_EQ(node.ask(node_actor, "still here"), "heard still here");
 }
 

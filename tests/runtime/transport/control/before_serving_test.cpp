@@ -86,9 +86,9 @@ TEST_F(BeforeItServes, S6TheOldestStrangersGiveWayAndOperatorsNever) {
 TEST_F(BeforeItServes, WhoWentAwayIsNotServed) {
   const auto context = TlsContext::mutual(run.files(PeerRole::kOperator, "hasty"), run.policy({PeerRole::kSpawner}));
   {
-    auto hasty = TlsSocket::connect(test_support::connect_raw(port.port()), **context, test_support::within(kPatience));
+    auto hasty = TlsSocket::connect(test_support::connect_raw(port.port()), **context, deadline_in(kPatience));
     ASSERT_TRUE(hasty.ok()) << hasty.failure().message;
-    ASSERT_TRUE(hasty->write_all(request_text("GET", "/v1/status", "x", ""), test_support::within(kPatience)).ok());
+    ASSERT_TRUE(hasty->write_all(request_text("GET", "/v1/status", "x", ""), deadline_in(kPatience)).ok());
   }
   auto patient = person().connect();
   ASSERT_TRUE(patient.ok()) << patient.failure().message;

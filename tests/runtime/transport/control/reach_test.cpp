@@ -222,13 +222,13 @@ TEST(TryToReach, NamesAProgramThatIsNoShoalInTime) {
   EXPECT_TRUE(silent.why.starts_with("no node of this run answers there: ")) << silent.why;
   EXPECT_LT(std::chrono::steady_clock::now() - begun, kReachAnswerWithin) << "its asker waits so long";
   const std::jthread speaks([&listener] {
-    EXPECT_TRUE(wait_readable(listener->descriptor(), test_support::within(test_support::kPatience)));
+    EXPECT_TRUE(wait_readable(listener->descriptor(), deadline_in(test_support::kPatience)));
     EXPECT_TRUE(Socket(::accept(listener->descriptor(), nullptr, nullptr)).is_open()) << "the first, which has left";
-    EXPECT_TRUE(wait_readable(listener->descriptor(), test_support::within(test_support::kPatience)));
+    EXPECT_TRUE(wait_readable(listener->descriptor(), deadline_in(test_support::kPatience)));
     const Socket caller(::accept(listener->descriptor(), nullptr, nullptr));
     const std::string_view banner = "SSH-2.0-OpenSSH_9.2\r\n";
     EXPECT_EQ(::send(caller.descriptor(), banner.data(), banner.size(), MSG_NOSIGNAL), ssize_t(banner.size()));
-    EXPECT_TRUE(wait_readable(caller.descriptor(), test_support::within(test_support::kPatience)));
+    EXPECT_TRUE(wait_readable(caller.descriptor(), deadline_in(test_support::kPatience)));
   });
   const ReachAnswer other = try_to_reach({"127.0.0.1", port}, "node", **context);
   EXPECT_TRUE(other.is_open);

@@ -54,7 +54,7 @@ std::string trouble_without_descriptors() {
   taken.pop_back();
   const Socket waiting = test_support::connect_raw(port);  // takes the last one
   const double before = processor_seconds();
-  if (wait_readable(waiting.descriptor(), test_support::within(kLook))) return "who waits was let in";
+  if (wait_readable(waiting.descriptor(), deadline_in(kLook))) return "who waits was let in";
   if (processor_seconds() - before > 0.1 * std::chrono::duration<double>(kLook).count()) return "it spins";
   const std::uint64_t pauses = spawner.transport().counters().accept_pauses;
   if (pauses < 2 || pauses > 10) return "it has paused " + std::to_string(pauses) + " times";

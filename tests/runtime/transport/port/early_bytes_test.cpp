@@ -15,7 +15,6 @@ namespace {
 
 using test_support::kPatience;
 using test_support::TestRun;
-using test_support::within;
 
 constexpr std::size_t kEarlyBytesMax = 16U << 10U;  // as in tls_stream.cpp
 
@@ -25,7 +24,7 @@ class EarlyBytes : public ::testing::Test {
   EarlyBytes()
       : context(TlsContext::mutual(run.files(PeerRole::kSpawner, "spawner"), run.policy({PeerRole::kNode})).value()),
         door(std::make_shared<TlsDoor>(context, TransportLimits{})) {
-    ENSURE(wait_readable(listener.descriptor(), within(kPatience)), "somebody has connected");
+    ENSURE(wait_readable(listener.descriptor(), deadline_in(kPatience)), "somebody has connected");
     accepted = Socket(::accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     ENSURE(accepted.is_open(), "a connection waits");
   }
@@ -59,10 +58,10 @@ TEST_F(EarlyBytes, AreSaidWholeOnceTheHandshakeIsDone) {
   std::string heard;
   std::thread other([&] {
     const auto own = TlsContext::mutual(run.files(PeerRole::kNode, "node1"), run.policy({PeerRole::kSpawner}));
-    auto tls = TlsSocket::connect(std::move(client), **own, within(kPatience), PortProtocol::kLink);
+    auto tls = TlsSocket::connect(std::move(client), **own, deadline_in(kPatience), PortProtocol::kLink);
     char buffer[4096];
     while (tls.ok() && heard.size() < said.size()) {
-      const auto count = tls->read_some(buffer, sizeof buffer, within(kPatience));
+      const auto count = tls->read_some(buffer, sizeof buffer, deadline_in(kPatience));
       if (!count.ok() || *count == 0) return;
       heard.append(buffer, *count);
     }
@@ -70,7 +69,7 @@ TEST_F(EarlyBytes, AreSaidWholeOnceTheHandshakeIsDone) {
   auto state = TlsStream::State::success;
   char buffer[64];
   for (std::size_t count = 0; state == TlsStream::State::success && door->counters().admitted == 0;) {
-    if (!wait_readable(accepted.descriptor(), within(kPatience))) break;
+    if (!wait_readable(accepted.descriptor(), deadline_in(kPatience))) break;
     state = stream.read_some(count, accepted.descriptor(), buffer, sizeof buffer);
   }
   // The read that ends the handshake may meet the end of the connection, too: the client has all that it waited for.

@@ -128,8 +128,7 @@ TEST(Strangers, S6OfOneUseTakeNoPlaceOfAnother) {
   for (const auto sort : {FirstBytes::kControlHello, FirstBytes::kLinkHello, FirstBytes::kLaneHello}) {
     for (std::size_t i = 0; i < kOfAnAddress; ++i) {
       all.push_back(occupied.come(sort));
-      ASSERT_TRUE(wait_readable(all.back().descriptor(), test_support::within(test_support::kPatience)))
-          << "it was answered";
+      ASSERT_TRUE(wait_readable(all.back().descriptor(), deadline_in(test_support::kPatience))) << "it was answered";
     }
   }
   const std::size_t first_silent = all.size();
