@@ -128,7 +128,7 @@ bool tells_of_a_service(std::string_view name) {
 // True for a name that has the form SHOAL_SECTION_KEY and is no configuration.
 bool is_for_others(std::string_view name) {
   constexpr std::string_view kOfTests[] = {"SHOAL_BUILD_DIR", "SHOAL_DEVICE_PATIENCE", "SHOAL_LONG_TESTS",
-                                           "SHOAL_REBALANCE_WITHOUT", "SHOAL_WRITE_CONFIG_TEXTS"};
+                                           "SHOAL_REBALANCE_WITHOUT", "SHOAL_WRITE_PAGES"};
   return std::ranges::find(kOfTests, name) != std::end(kOfTests) || tells_of_a_service(name);
 }
 

@@ -24,9 +24,6 @@ constexpr std::size_t kParametersMax = 5;
 constexpr std::size_t kStateFieldsMax = 12;
 constexpr std::size_t kMessagesMax = 12;
 constexpr std::size_t kColumnsMax = 120;
-constexpr std::size_t kPairsMax = 16;
-constexpr std::size_t kReadmeLinesMax = 40;
-constexpr std::size_t kFirstPageLinesMax = 180;  // README.md of the root, which is read in five minutes
 
 bool is_header(const std::string& path) { return path.ends_with(".h") || path.ends_with(".cuh"); }
 bool is_in(const std::string& path, std::string_view folder) { return path.starts_with(std::string(folder) + "/"); }
@@ -247,66 +244,6 @@ Findings check_forbidden_words(const SourceFile& source) {
     if (!is_header(source.path) || !names_namespace) continue;
     findings.push_back({source.path, line_at(source.code, at), "using namespace in a header"});
   }
-  return findings;
-}
-
-Findings check_listed(const std::string& path, const std::string& name_there, std::string_view cmake_text) {
-  const auto is_name_character = [](char c) { return is_word_character(c) || c == '/' || c == '.' || c == '-'; };
-  std::size_t at = cmake_text.find(name_there);
-  for (; at != std::string_view::npos; at = cmake_text.find(name_there, at + 1)) {
-    const std::size_t end = at + name_there.size();
-    const bool starts = at == 0 || !is_name_character(cmake_text[at - 1]);
-    if (starts && (end == cmake_text.size() || !is_name_character(cmake_text[end]))) return {};
-  }
-  return {{path, 0, "is not listed as " + name_there + " in the nearest CMakeLists.txt"}};
-}
-
-Findings check_folder_size(const std::string& folder, const std::vector<std::string>& names) {
-  std::set<std::string> stems;
-  for (const std::string& name : names) {
-    if (name.ends_with(".h") || name.ends_with(".cpp")) stems.insert(name.substr(0, name.rfind('.')));
-  }
-  Findings findings;
-  add_if_over(findings, {folder, 0, "file pairs in folder"}, stems.size(), kPairsMax);
-  return findings;
-}
-
-Findings check_named_files(const std::string& path, std::string_view text, const std::vector<std::string>& files) {
-  const auto is_there = [&files](const std::string& name) {
-    return std::any_of(files.begin(), files.end(),
-                       [&](const std::string& file) { return file == name || file.ends_with("/" + name); });
-  };
-  const auto is_name_character = [](char c) { return is_word_character(c) || c == '/' || c == '.' || c == '-'; };
-  Findings findings;
-  std::size_t number = 0;
-  for (const std::string_view line : lines_of(text)) {
-    ++number;
-    if (!path.ends_with(".md") && !trimmed(line).starts_with("//")) continue;
-    for (auto begin = line.begin(); begin != line.end();) {
-      begin = std::find_if(begin, line.end(), is_word_character);
-      const auto end = std::find_if_not(begin, line.end(), is_name_character);
-      std::string name(begin, end);
-      begin = end;
-      while (name.ends_with('.')) name.pop_back();
-      if (is_source_name(name) && !is_there(name)) {
-        findings.push_back({path, number, "names " + name + ", and there is no such file"});
-      }
-    }
-  }
-  return findings;
-}
-
-Findings check_has_readme(const std::string& folder, const std::vector<std::string>& names) {
-  const std::string top = folder.substr(0, folder.find('/'));
-  const bool has_to = top != "tests" && top != "cmake";
-  if (!has_to || std::ranges::find(names, "README.md") != names.end()) return {};
-  return {{folder, 0, "has no README.md: write what is in it and where to add what, in 3 to 40 lines"}};
-}
-
-Findings check_readme_length(const std::string& path, std::string_view text) {
-  Findings findings;
-  const std::size_t most = path == "README.md" ? kFirstPageLinesMax : kReadmeLinesMax;
-  add_if_over(findings, {path, 0, "lines of a README"}, lines_of(text).size(), most);
   return findings;
 }
 

@@ -1,7 +1,8 @@
 // The rules of the house that a program can check: text in, findings out.
 //
-// Each rule is pure and looks at one file (or at one folder's names), so that a test can show it bad text and expect
-// the finding. tidy_test.cpp runs them over the repository; rules_test.cpp shows that each of them can fail.
+// Each rule is pure and looks at one file, so that a test can show it bad text and expect the finding. Rules of folders
+// and their READMEs are in folders/. tidy_test.cpp runs them over the repository; rules_test.cpp shows that each of
+// them can fail.
 #pragma once
 
 #include <string>
@@ -41,21 +42,5 @@ using Findings = std::vector<Finding>;
 
 // printf and cout outside launch/ and tests/, default captures, `using namespace` in headers, sleeping tests.
 [[nodiscard]] Findings check_forbidden_words(const SourceFile& source);
-
-// The file's name stands in `cmake_text`, the text of the nearest CMakeLists.txt above it, as `name_there`.
-[[nodiscard]] Findings check_listed(const std::string& path, const std::string& name_there,
-                                    std::string_view cmake_text);
-
-// A folder's own file names (no subfolders): how many pairs of header and source.
-[[nodiscard]] Findings check_folder_size(const std::string& folder, const std::vector<std::string>& names);
-
-// A folder of sources (tests apart, which mirror the others) says what is in it: `names` has a README.md.
-[[nodiscard]] Findings check_has_readme(const std::string& folder, const std::vector<std::string>& names);
-
-[[nodiscard]] Findings check_readme_length(const std::string& path, std::string_view text);
-
-// Headers and sources that a comment or a README names by path or by name: each is one of `files`.
-[[nodiscard]] Findings check_named_files(const std::string& path, std::string_view text,
-                                         const std::vector<std::string>& files);
 
 }  // namespace shoal::tidy

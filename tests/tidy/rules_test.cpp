@@ -121,46 +121,5 @@ TEST(TidyRules, CatchForbiddenWords) {
   EXPECT_EQ(count(check_forbidden_words, "runtime/a.cpp", "std::this_thread::sleep_for(1s);"), 0U);
 }
 
-TEST(TidyRules, CatchUnlistedSources) {
-  EXPECT_EQ(check_listed("model/a.cpp", "a.cpp", "shoal_library(model SOURCES a.cpp b.cpp)").size(), 0U);
-  EXPECT_EQ(check_listed("model/a.cpp", "a.cpp", "shoal_library(model SOURCES aa.cpp commands/a.cpp)").size(), 1U);
-}
-
-TEST(TidyRules, CatchCrowdedFolders) {
-  std::vector<std::string> names = {"CMakeLists.txt", "README.md"};
-  for (int i = 0; i < 16; ++i) {
-    names.push_back(std::to_string(i) + ".h");
-    names.push_back(std::to_string(i) + ".cpp");
-  }
-  EXPECT_EQ(check_folder_size("model", names).size(), 0U);
-  names.push_back("one_more.cpp");
-  EXPECT_EQ(check_folder_size("model", names).size(), 1U);
-}
-
-TEST(TidyRules, CatchNamesOfFilesThatAreGone) {
-  const std::vector<std::string> files = {"model/README.md", "model/partition.h", "runtime/sync/ring.cpp"};
-  const auto count = [&](const std::string& path, const char* text) {
-    return check_named_files(path, text, files).size();
-  };
-  EXPECT_EQ(count("model/README.md", "`model/partition.h`, `partition.h`, `sync/ring.cpp`: see ring.cpp.\n"), 0U);
-  EXPECT_EQ(count("model/README.md", "`runtime/partition.h` and `rings.cpp`\n"), 2U);
-  EXPECT_EQ(count("model/a.h", "// As gone.h says.\n#include \"system.h\"\n"), 1U);
-  EXPECT_EQ(count("model/a.cu", "// As gone.cuh and gone.cu say.\n"), 2U);
-}
-
-TEST(TidyRules, CatchFoldersWithoutAReadme) {
-  EXPECT_EQ(check_has_readme("runtime/sync", {"README.md", "ring.h"}).size(), 0U);
-  EXPECT_EQ(check_has_readme("runtime/sync", {"ring.cpp", "ring.h"}).size(), 1U);
-  EXPECT_EQ(check_has_readme("launch/configs", {"default.toml"}).size(), 1U);
-  EXPECT_EQ(check_has_readme("tests/runtime/sync", {"ring_test.cpp"}).size(), 0U);
-}
-
-TEST(TidyRules, CatchLongReadmes) {
-  EXPECT_EQ(check_readme_length("model/README.md", repeated("a\n", 40)).size(), 0U);
-  EXPECT_EQ(check_readme_length("model/README.md", repeated("a\n", 41)).size(), 1U);
-  EXPECT_EQ(check_readme_length("README.md", repeated("a\n", 180)).size(), 0U);
-  EXPECT_EQ(check_readme_length("README.md", repeated("a\n", 181)).size(), 1U);
-}
-
 }  // namespace
 }  // namespace shoal::tidy::rules_test

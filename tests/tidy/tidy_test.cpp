@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/tidy/figures.h"
+#include "tests/tidy/folders/folder_rules.h"
 #include "tests/tidy/repository.h"
 #include "tests/tidy/rules.h"
 
@@ -127,6 +128,19 @@ TEST(Tidy, FoldersAreSmall) {
 
 TEST(Tidy, FoldersSayWhatIsInThem) {
   for (const auto& [folder, names] : folders()) expect_none(check_has_readme(folder, names));
+}
+
+TEST(Tidy, ReadmesNameEverySource) {
+  const auto readme_of = [](const std::string& folder) {
+    return exists(folder + "/README.md") ? read_text(kRoot / folder / "README.md") : "";
+  };
+  for (const auto& [folder, names] : folders()) {
+    expect_none(check_all_named(folder, names, readme_of(folder) + readme_of(folder_of(folder))));
+  }
+}
+
+TEST(Tidy, TestsMirrorTheTree) {
+  for (const std::string& path : files()) expect_none(check_mirror(path, files()));
 }
 
 TEST(Tidy, NamedFilesAreThere) {

@@ -483,9 +483,9 @@ TEST(ConfigFile, TheTableDocumentsEveryKey) {
 }
 
 // Says whether the two tests below write what they compare with.
-bool writes_anew() { return std::getenv("SHOAL_WRITE_CONFIG_TEXTS") != nullptr; }
+bool writes_anew() { return std::getenv("SHOAL_WRITE_PAGES") != nullptr; }
 constexpr const char* kHowToMend =
-    "write it anew by SHOAL_WRITE_CONFIG_TEXTS=1 build/bin/tests_runtime_base --gtest_filter='ConfigFile.*'";
+    "write it anew by SHOAL_WRITE_PAGES=1 build/bin/tests_runtime_base --gtest_filter='ConfigFile.*'";
 
 TEST(ConfigFile, ThePageOfKeysEndsWithTheTable) {
   const std::string path = std::string(SHOAL_SOURCE_DIR) + "/launch/KEYS.md";

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/runtime/transport/lane_side.h"
+#include "tests/runtime/transport/lanes/lane_side.h"
 
 namespace shoal::limited_lanes_test {
 namespace {

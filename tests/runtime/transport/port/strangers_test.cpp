@@ -8,7 +8,7 @@
 
 #include "runtime/transport/control/control_client.h"
 #include "tests/runtime/transport/control/control_port.h"
-#include "tests/runtime/transport/lane_side.h"
+#include "tests/runtime/transport/lanes/lane_side.h"
 #include "tests/runtime/transport/stranger.h"
 #include "tests/runtime/transport/test_run.h"
 #include "tests/support/guest/first_bytes.h"

@@ -9,7 +9,7 @@
 
 #include "runtime/transport/lanes/lane_greeting.h"
 #include "tests/emulator/emulator.h"
-#include "tests/runtime/transport/lane_side.h"
+#include "tests/runtime/transport/lanes/lane_side.h"
 
 namespace shoal::local_lanes_test {
 namespace {

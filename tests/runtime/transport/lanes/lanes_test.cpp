@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/emulator/emulator.h"
-#include "tests/runtime/transport/lane_side.h"
+#include "tests/runtime/transport/lanes/lane_side.h"
 #include "tests/runtime/transport/stranger.h"
 #include "tests/runtime/transport/test_run.h"
 
