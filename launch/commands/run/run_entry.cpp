@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -23,6 +24,7 @@
 #include "runtime/base/text/shell_word.h"
 #include "runtime/data/shards/shard_set.h"
 #include "runtime/data/tokens.h"
+#include "runtime/journal/round_plan.h"
 #include "runtime/storage/checkpoint_claim.h"
 #include "runtime/storage/checkpoint_reader.h"
 #include "runtime/storage/checkpoint_shapes.h"
@@ -32,7 +34,25 @@
 
 namespace shoal {
 
-// A joiner is given the sum of each step, or what a round agrees on, at once; its state comes in pieces.
+namespace {
+
+// Returns the elements of the largest sum of a stage: of a step all, of a round those of its largest fragment.
+std::uint64_t largest_sum(const StagePlan& stage, const SyncConfig& sync) {
+  if (sync.mode != SyncMode::kDiloco) return stage.parameter_count;
+  std::vector<StageTensor> tensors;
+  for (const TensorSpec& tensor : stage.tensors) {
+    tensors.push_back({tensor.layer, static_cast<std::uint64_t>(element_count(tensor))});
+  }
+  std::uint64_t most = 0;
+  for (const Fragment& fragment : deal_fragments(tensors, static_cast<std::uint32_t>(sync.fragments), sync.pattern)) {
+    most = std::max(most, fragment.element_count);
+  }
+  return most;
+}
+
+}  // namespace
+
+// A joiner is given the sum of each step, or what a round agrees on of a fragment, at once; its state comes in pieces.
 Status check_sums_can_travel(const Config& config) {
   const auto stages = partition(config);
   if (!stages) return stages.failure();
@@ -41,12 +61,16 @@ Status check_sums_can_travel(const Config& config) {
   const bool is_exact = !has_rounds && config.sync.reduction == Reduction::kExact;
   const std::uint64_t bytes_each = is_exact ? 8 : averages_travel ? 12 : 4;
   for (std::size_t stage = 0; stage < stages->size(); ++stage) {
-    const std::uint64_t bytes = (*stages)[stage].parameter_count * bytes_each;
+    const std::uint64_t bytes = largest_sum((*stages)[stage], config.sync) * bytes_each;
     if (bytes <= kTensorBytesMax) continue;
+    const std::string sum = has_rounds ? "the mean of a round over a fragment" : "the sum of a step";
+    const std::string more_fragments =
+        has_rounds ? compose(", or each stage into more than ", config.sync.fragments, " fragments (sync.fragments)")
+                   : "";
     return fail(Error::kUsage,
-                compose("the sum of a step over stage ", stage, " has ", bytes >> 20U,
-                        " MiB, and a replica that joins ", "can be given at most ", kTensorBytesMax >> 20U,
-                        "; cut the model into more than ", config.pipeline.stages, " stages (pipeline.stages)"));
+                compose(sum, " of stage ", stage, " has ", bytes >> 20U, " MiB, and a replica that joins ",
+                        "can be given at most ", kTensorBytesMax >> 20U, "; cut the model into more than ",
+                        config.pipeline.stages, " stages (pipeline.stages)", more_fragments));
   }
   return Done{};
 }

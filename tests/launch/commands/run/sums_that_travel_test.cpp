@@ -39,5 +39,18 @@ TEST(SumsCanTravel, RoundsGiveMeansAndAveragesBesideThem) {
   EXPECT_TRUE(check_sums_can_travel(config).ok());
 }
 
+TEST(SumsCanTravel, OfARoundTheMeanOfItsLargestFragment) {
+  Config config = model_of(6600);
+  config.model.layers = 4;  // 2091 million
+  config.sync.mode = SyncMode::kDiloco;
+  const Status refused = check_sums_can_travel(config);
+  ASSERT_FALSE(refused.ok()) << "one fragment is the whole stage";
+  EXPECT_NE(refused.failure().message.find("sync.fragments"), std::string::npos) << refused.failure().message;
+  config.sync.fragments = 2;
+  EXPECT_TRUE(check_sums_can_travel(config).ok());
+  config.sync.mode = SyncMode::kEveryStep;
+  EXPECT_FALSE(check_sums_can_travel(config).ok()) << "steps have no fragments";
+}
+
 }  // namespace
 }  // namespace shoal::sums_that_travel_test
