@@ -140,7 +140,7 @@ Finding loopback() {
   if (!listening)
     return {"loopback", Verdict::kWrong, listening.failure().message, "bring the interface up: ip link set lo up"};
   const HostPort address{"127.0.0.1", local_port(listening->descriptor())};
-  const auto dialled = dial(address, std::chrono::steady_clock::now() + std::chrono::seconds(2));
+  const auto dialled = dial(address, deadline_in(std::chrono::seconds(2)));
   if (dialled) return {"loopback", Verdict::kGood, "listens and connects on 127.0.0.1", ""};
   return {"loopback", Verdict::kWrong, dialled.failure().message, "a firewall drops local connections; let lo pass"};
 }

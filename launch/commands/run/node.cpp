@@ -51,6 +51,12 @@ Status check_can_listen(const NodeOptions& node) {
 
 // Asked before anything is started: what a token is to bring may be missing, and all that is there is this node's.
 Status check_certificates(const NodeOptions& node) {
+  std::error_code unknown;
+  if (node.certs && !node.token && !std::filesystem::exists(*node.certs, unknown) && !unknown) {
+    return fail(Error::kUsage,
+                compose("--certs ", *node.certs, ": there is no such folder; `--token T --certs DIR` makes ",
+                        "it, with a certificate from the run"));
+  }
   for (std::uint32_t index = 0; node.certs && index < node.devices.size(); ++index) {
     const TlsFiles kept = credential_files(*node.certs, compose("node", index));
     const TlsFiles files = node.token ? kept : node_files(*node.certs, index);

@@ -14,11 +14,11 @@ constexpr std::chrono::milliseconds kPause{100};
 }  // namespace
 
 Status wait_until_free(const std::vector<HostPort>& ports, std::chrono::milliseconds limit) {
-  const auto deadline = std::chrono::steady_clock::now() + limit;
+  const auto deadline = deadline_in(limit);
   bool was_said = false;
   for (const HostPort& port : ports) {
     for (auto tried = listen_on(port); !tried; tried = listen_on(port)) {
-      if (!is_taken(port) || std::chrono::steady_clock::now() >= deadline) return tried.failure();
+      if (!is_taken(port) || steady_now() >= deadline) return tried.failure();
       if (!was_said) say(host_port_text(port), " is in use; trying for ", limit.count() / 1000, " s");
       was_said = true;
       std::this_thread::sleep_for(kPause);

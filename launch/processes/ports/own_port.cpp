@@ -15,9 +15,9 @@ constexpr auto kListenPause = 200ms;
 }  // namespace
 
 Result<OwnPort> listen_patiently(const HostPort& address, std::chrono::milliseconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+  const auto deadline = deadline_in(patience);
   auto listener = listen_on(address);
-  while (!listener && is_taken(address) && std::chrono::steady_clock::now() < deadline) {
+  while (!listener && is_taken(address) && steady_now() < deadline) {
     if (const auto signal = wait_for_signal(kListenPause)) return OwnPort{Socket(), signal};
     listener = listen_on(address);
   }

@@ -18,6 +18,7 @@
 #include "runtime/pipeline/schedule.h"
 #include "runtime/trace/metrics/branch_record.h"
 #include "runtime/transport/control/reach.h"
+#include "runtime/transport/sockets.h"
 
 namespace shoal {
 namespace {
@@ -58,7 +59,7 @@ DataLoaderSettings loader_settings(const OpenedRun& run, const SupervisorConfig&
 caf::behavior prober(caf::event_based_actor* self) {
   return {[self](const std::string& host, std::uint16_t port) {
     self->quit();
-    return refuses({host, port}, std::chrono::steady_clock::now() + kProbeLimit);
+    return refuses({host, port}, deadline_in(kProbeLimit));
   }};
 }
 
