@@ -90,6 +90,12 @@ void Keeper::listen(Instant now) {
   }
 }
 
+// A keeper is never silent for too long: its signs serve only to see whether they are read.
+void Keeper::look_at_own_keeper() {
+  show_life(LifeWatch::kAnySilence);
+  if (const auto news = own_keeper_.look(keeper_silence(), ::getppid())) say(*news);
+}
+
 // A core that is cut does not say why the process crashed. A disk that is too slow for it must not hold the ward.
 // Behind its core a process still gives back its memory, which takes a while, too.
 bool Keeper::is_left_to_its_core(Kept& kept, Instant now) const {
@@ -118,6 +124,7 @@ Result<int> Keeper::run() {
     if (signal > 0 && signal != SIGCHLD) take_signal(signal);
     if (killed_with_) return *killed_with_;
     listen(now_is());
+    look_at_own_keeper();
     reap();
     kill_the_silent(now_is());
     if (auto status = ask(); !status) {

@@ -12,7 +12,7 @@
 // Signals are those of stop_signals.h; SIGHUP is never the second, nor is what comes together with the first. Wards die
 // with the keeper (child_process.h). A ward that shows signs of life (life_line.h) and then none for longer than it
 // allowed is killed, and comes back as after any end: a frozen process does not end by itself. One that has crashed and
-// still writes its core is left two minutes for it.
+// still writes its core is left two minutes for it. A keeper that is kept itself says when its own keeper is frozen.
 #pragma once
 
 #include <signal.h>
@@ -29,6 +29,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/machine/core_dump.h"
 #include "runtime/base/restart_policy.h"
+#include "runtime/base/time/keeper_notice.h"
 #include "runtime/base/time/life_watch.h"
 
 namespace shoal {
@@ -105,6 +106,7 @@ class Keeper {
   void stop_politely(int signal);
   [[nodiscard]] static Result<pid_t> start(const ChildProgram& program, LifeLine& life);
   void listen(Instant now);
+  void look_at_own_keeper();
   void kill_the_silent(Instant now);
   [[nodiscard]] bool is_left_to_its_core(Kept& kept, Instant now) const;
   void kill_the_stubborn(Instant now);
@@ -130,6 +132,7 @@ class Keeper {
 
   KeeperTimes times_;
   std::vector<Kept> kept_;
+  KeeperNotice own_keeper_;
   std::function<Result<bool>(Keeper&)> question_;
   Phase phase_ = Phase::kRunning;
   int first_signal_ = 0;  // 0: none yet

@@ -1,5 +1,5 @@
 // The keeper of a node is frozen, and not what it keeps: the run goes on, `shoal status` names the keeper, and nothing
-// is killed when it wakes.
+// is killed when it wakes. Of a frozen `shoal train` the keepers that it keeps say so.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -69,6 +69,19 @@ TEST(Keeper, ThatIsFrozenStartsItsWorkerAgainWhenItWakes) {
   ASSERT_TRUE(wait_until([&] { return scene.worker_of("node1").has_value(); }, kRunLimit));
   const auto is_back = [&] { return scene.records().steps.back().text.find("\"replicas\":[2]") != std::string::npos; };
   ASSERT_TRUE(wait_until(is_back, kRunLimit));
+  scene.stop(program);
+}
+
+TEST(Keeper, ThatKeepsKeepersIsNamedByThemWhenItIsFrozen) {
+  ProcessScene scene;
+  Program& program = scene.start(train(scene, "run", {1, 2, kEndless, {}}));
+  ASSERT_TRUE(scene.wait_for_steps(5));
+  program.signal(SIGSTOP);
+  const std::string name = "keeper (process " + std::to_string(program.pid()) + ")";
+  ASSERT_TRUE(wait_until([&] { return says(scene, "node1", name + " shows no sign of life for 10 s"); }, kRunLimit));
+  ASSERT_TRUE(scene.wait_for_steps(scene.records().steps.size() + 5));
+  program.signal(SIGCONT);
+  ASSERT_TRUE(wait_until([&] { return says(scene, "node1", name + " lives again"); }, kRunLimit));
   scene.stop(program);
 }
 
