@@ -15,11 +15,11 @@ using Self = CaretakerActor::stateful_pointer<CaretakerState>;
 
 constexpr Duration kPause = std::chrono::milliseconds(500);
 
-void announce(Self self, TraceKind kind, const std::string& event, const std::string& reason) {
+void announce(Self self, TraceKind traced, RunEventKind kind, const std::string& reason) {
   const auto& settings = self->state.settings;
-  log_warn(settings.name, event, ": ", reason);
-  self->state.trace.record(kind, {}, 0, event);
-  if (settings.router) self->send(settings.router, Letter{{}, to_metrics(), RunEvent{event, settings.name, reason, 0}});
+  log_warn(settings.name, word_of(kind), ": ", reason);
+  self->state.trace.record(traced, {}, 0, word_of(kind));
+  if (settings.router) self->send(settings.router, Letter{{}, to_metrics(), RunEvent{kind, settings.name, reason, 0}});
 }
 
 // Waits in short pieces: a message that is due much later keeps its actor system from ending.
@@ -30,7 +30,7 @@ void wait_until(Self self, Instant due) {
 
 void escalate(Self self, const GiveUp& verdict) {
   auto& state = self->state;
-  announce(self, TraceKind::kFault, "escalated", verdict.reason);
+  announce(self, TraceKind::kFault, RunEventKind::kEscalated, verdict.reason);
   if (state.settings.after_budget == AfterBudget::kEndProcess) {
     return state.settings.end_process(1, state.settings.name + " ends again and again: " + verdict.reason);
   }
@@ -52,7 +52,7 @@ void start(Self self) {
   state.ward = state.settings.start();
   if (!state.ward) return ended(self, "it could not be started");
   self->monitor(state.ward);
-  if (!state.reason.empty()) announce(self, TraceKind::kRestart, "restarted", state.reason);
+  if (!state.reason.empty()) announce(self, TraceKind::kRestart, RunEventKind::kRestarted, state.reason);
 }
 
 void ward_down(Self self, const caf::down_msg& down) {

@@ -175,7 +175,8 @@ struct Performer {
   // What follows from a loss names its span.
   void trace_told(const RunEvent& told) const {
     auto& state = self->state;
-    const bool is_loss = told.event.ends_with("_lost") || told.event == "stage_ended";
+    const bool is_loss = told.kind == RunEventKind::kProcessLost || told.kind == RunEventKind::kStageLost ||
+                         told.kind == RunEventKind::kStageEnded;
     if (is_loss) state.fault_span = state.trace.new_span(TraceKind::kFault);
     trace_event(state.trace, trace_cause(self), told, is_loss ? state.fault_span : 0);
   }
@@ -295,7 +296,8 @@ void ask_router(Self self) {
   if (state.mail_watch->take_silent(now(self)).empty()) return true;
   const std::string why = compose(kRouterName, ": ", no_answer_for(silence));
   state.trace.record(TraceKind::kFault, trace_cause(self), 0, why);
-  const RunEvent event{"escalated", kRouterName, no_answer_for(silence) + "; the spawner's process starts again",
+  const RunEvent event{RunEventKind::kEscalated, kRouterName,
+                       no_answer_for(silence) + "; the spawner's process starts again",
                        state.core->view().committed_steps()};
   if (state.settings.leave_untold) state.settings.leave_untold(event);
   perform(self, SupervisorEffects{EndRun{1, why + "; this process starts again", true}});

@@ -47,7 +47,7 @@ struct EvaluationResult {
 }
 
 struct RunEvent {
-  event @0 :Text;
+  kind @0 :UInt8;
   subject @1 :Text;
   reason @2 :Text;
   step @3 :UInt64;

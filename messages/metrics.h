@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "messages/ids.h"
+#include "messages/values/run_events.h"
 #include "messages/values/device_use.h"
 
 namespace shoal {
@@ -73,13 +74,9 @@ struct EvaluationResult {
   friend bool operator==(const EvaluationResult&, const EvaluationResult&) = default;
 };
 
-// Events of a data loader that cannot read its text, and waits; the supervisor's status says so meanwhile.
-inline constexpr std::string_view kDataUnreadable = "data_unreadable";
-inline constexpr std::string_view kDataReadAgain = "data_read_again";
-
 // A line of metrics.jsonl of its own: fault, restart, view change, checkpoint, ...
 struct RunEvent {
-  std::string event;
+  RunEventKind kind{};
   std::string subject;
   std::string reason;
   std::uint64_t step = 0;

@@ -8,6 +8,7 @@
 
 #include "launch/processes/run_directory.h"
 #include "launch/processes/run_hold.h"
+#include "messages/values/run_events.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
 #include "runtime/base/text/shell_word.h"
@@ -33,8 +34,9 @@ bool is_in_one_process(const RunLocator& where) {
 bool is_spawner_kept(const RunLocator& where) {
   if (where.spawner || is_in_one_process(where)) return false;
   const RunDirectory run{where.run_directory};
-  const auto end = RunHold::is_taken(run) ? end_told_by(run.metrics()) : std::optional<std::string>("unheard of");
-  return !end || *end == "failed";
+  if (!RunHold::is_taken(run)) return false;
+  const auto end = end_told_by(run.metrics());
+  return !end || end == RunEventKind::kFailed;
 }
 
 }  // namespace
@@ -58,11 +60,11 @@ Failure explain_silence(const RunLocator& where, Failure failure) {
   }
   const std::string go_on = compose("`shoal train --resume ", shell_word(path), "` goes on with it");
   const auto end = end_told_by(run.metrics());
-  if (end == "finished")
+  if (end == RunEventKind::kFinished)
     return fail(failure.error, compose("the run in ", path, " has finished: nobody is there to ask"));
   if (end)
     return fail(failure.error,
-                compose("the run in ", path, end == "failed" ? " has failed; " : " was stopped; ", go_on));
+                compose("the run in ", path, end == RunEventKind::kFailed ? " has failed; " : " was stopped; ", go_on));
   return fail(failure.error,
               compose("the spawner of ", path, " is not running: its keeper starts it again, or ", go_on));
 }

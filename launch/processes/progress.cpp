@@ -51,17 +51,17 @@ struct Shower {
     for (const std::string& line : summary_lines(record)) show_line(line);
   }
   void operator()(const FinalRecord& record) {
-    show_line(compose(record.event, " after ", counted(record.steps, "step"), " and ",
+    show_line(compose(word_of(record.kind), " after ", counted(record.steps, "step"), " and ",
                       counted(record.tokens_total, "token"), record.weights_sha256.empty() ? "" : "; weights ",
                       record.weights_sha256));
   }
   void operator()(const ViewRecord& record) {
-    if (record.event == "round") return;  // the progress line counts them
+    if (record.kind == RunEventKind::kRound) return;  // the progress line counts them
     show_line(compose("[view] ", record.change));
   }
   void operator()(const RunEvent& event) {
-    if (event.event == "round_closed") return;  // as often as rounds
-    show_line(compose("[", event.event, "] ", event.subject, ": ", event.reason));
+    if (event.kind == RunEventKind::kRoundClosed) return;  // as often as rounds
+    show_line(compose("[", word_of(event.kind), "] ", event.subject, ": ", event.reason));
   }
 };
 

@@ -18,8 +18,6 @@
 namespace shoal {
 namespace {
 
-constexpr const char* kFailed = "failed";
-
 std::string path_in(const RunDirectory& run) { return (run.root / "untold.jsonl").string(); }
 
 std::vector<std::string> whole_lines(const std::string& text) {
@@ -38,7 +36,7 @@ Status append_to(const RunDirectory& run, const std::string& line) {
 std::optional<std::string> summary_before(const RunDirectory& run, const std::string& line) {
   const auto json = nlohmann::json::parse(line, nullptr, false);
   const auto step = count_field(json, "step");
-  if (!step || text_field(json, "event") != kFailed) return std::nullopt;
+  if (!step || run_event_kind(text_field(json, "event").value_or("")) != RunEventKind::kFailed) return std::nullopt;
   const auto facts = facts_of(line);
   const auto* event = std::get_if<EventFacts>(&facts);
   if (event == nullptr || !event->at) return std::nullopt;
@@ -63,7 +61,7 @@ Status tell_left(const RunDirectory& run) {
   const auto left = read_file(path_in(run));
   for (const std::string& line : whole_lines(left ? *left : std::string())) {
     const auto summary = summary_before(run, line);
-    if (summary && end_told_by(run.metrics()) == kFailed) continue;
+    if (summary && end_told_by(run.metrics()) == RunEventKind::kFailed) continue;
     if (summary) {
       if (Status told = append_to(run, *summary); !told) return told;
     }
@@ -77,7 +75,7 @@ Status tell_left(const RunDirectory& run) {
 Status tell_untold(const RunDirectory& run, const StartPoint& start, WallTime now) {
   if (Status told = tell_left(run); !told) return told;
   if (!is_untold(run, start)) return Done{};
-  const RunEvent saved{"checkpoint", compose("step_", start.version),
+  const RunEvent saved{RunEventKind::kCheckpoint, compose("step_", start.version),
                        "complete on the disk; the spawner ended before it said so", start.version};
   return append_to(run, with_time(to_json_line(saved), now));
 }

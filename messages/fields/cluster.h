@@ -154,7 +154,7 @@ SHOAL_FIELDS(EvaluationResult) {
 }
 
 SHOAL_FIELDS(RunEvent) {
-  FIELD(event, Event);
+  FIELD(kind, Kind);
   FIELD(subject, Subject);
   FIELD(reason, Reason);
   FIELD(step, Step);

@@ -11,10 +11,13 @@
 #include <string>
 #include <utility>
 
+#include "messages/values/run_events.h"
+
 namespace shoal {
 
 struct StopOrder {
-  std::string reason, event;  // "stopped", or "failed": training diverged
+  std::string reason;
+  RunEventKind kind{};  // kStopped, or kFailed: training diverged
   int exit_status = 0;
 };
 
@@ -27,7 +30,7 @@ class LastStep {
   void stop(StopOrder order) { stop_ = std::move(order); }
   [[nodiscard]] const std::optional<StopOrder>& stopped() const { return stop_; }
   // True for a stop that ends as a failure whatever comes.
-  [[nodiscard]] bool has_failed() const { return stop_ && stop_->event == "failed"; }
+  [[nodiscard]] bool has_failed() const { return stop_ && stop_->kind == RunEventKind::kFailed; }
 
   // True when the commit after which so many steps are committed is the last one.
   [[nodiscard]] bool is_at(std::uint64_t version) const { return stop_ || version >= steps_target_; }

@@ -17,6 +17,7 @@
 
 #include "messages/cluster.h"
 #include "messages/values/device_use.h"
+#include "messages/values/run_events.h"
 #include "runtime/base/config.h"
 
 namespace shoal {
@@ -63,12 +64,12 @@ struct LostWorker {
 
 // Why a process is in no longer: the event that says so, and the words for it.
 struct Departure {
-  const char* event;
+  RunEventKind kind;
   const char* verb;
 };
-inline constexpr Departure kWasLost{"process_lost", "was lost"};
-inline constexpr Departure kLeft{"left", "left"};                  // between two steps, and told so: nobody's fault
-inline constexpr Departure kWasEvicted{"evicted", "was evicted"};  // by a person
+inline constexpr Departure kWasLost{RunEventKind::kProcessLost, "was lost"};
+inline constexpr Departure kLeft{RunEventKind::kProcessLeft, "left"};  // between two steps, and told so: nobody's fault
+inline constexpr Departure kWasEvicted{RunEventKind::kEvicted, "was evicted"};  // by a person
 
 // Names a process as a person does: its node, and its device if that is not the node's first: "x", "x:1".
 [[nodiscard]] std::string name_of_process(const std::string& node, std::uint32_t device_index);

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "messages/values/run_events.h"
 #include "runtime/base/text/json_fields.h"
 
 namespace shoal {
@@ -41,13 +42,13 @@ using Subjects = std::set<std::string>;  // subjects of events: a resumed run re
 void take_line(std::string_view line, RunOutcome& out, Subjects& rounds) {
   const Json json = Json::parse(line, nullptr, false);
   if (!json.is_object()) return;
-  const std::string event = text_field(json, "event").value_or("");
+  const auto event = run_event_kind(text_field(json, "event").value_or(""));
   out.finished_step.reset();
-  if (event == "finished") take_end(json, out);
+  if (event == RunEventKind::kFinished) take_end(json, out);
   if (json.contains("val_loss")) take_evaluation(json, out);
   if (json.contains("tokens_total")) out.tokens = count_of(json, "tokens_total");
   const std::string subject = text_field(json, "subject").value_or("");
-  if (event == "round" && subject.starts_with("stage 0 ")) rounds.insert(subject);
+  if (event == RunEventKind::kRound && subject.starts_with("stage 0 ")) rounds.insert(subject);
 }
 
 }  // namespace

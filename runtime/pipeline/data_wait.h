@@ -24,12 +24,12 @@ class DataWait {
     again_ = now + pause_;
     if (reason_ == reason) return std::nullopt;
     reason_ = reason;
-    return RunEvent{std::string(kDataUnreadable), "data_loader", reason, step};
+    return RunEvent{RunEventKind::kDataUnreadable, "data_loader", reason, step};
   }
   // Reading went well. The event that says so, if it had failed before.
   [[nodiscard]] std::optional<RunEvent> read(std::uint64_t step) {
     if (!std::exchange(reason_, std::nullopt)) return std::nullopt;
-    return RunEvent{std::string(kDataReadAgain), "data_loader", "the text is read again", step};
+    return RunEvent{RunEventKind::kDataReadAgain, "data_loader", "the text is read again", step};
   }
 
  private:

@@ -405,7 +405,7 @@ std::vector<Letter> DataLoaderCore::give_up_evaluation(Instant now) {
   if (!is_periodic) return {};
   if (waits_for_rounds()) work_->silent_since = now;
   if (now - work_->silent_since < config_.evaluation_timeout) return {};
-  const RunEvent event{"evaluation_given_up", "data_loader",
+  const RunEvent event{RunEventKind::kEvaluationGivenUp, "data_loader",
                        compose(work_->answered, " of ", work_->items.size(), " microbatches were answered"),
                        view_.committed_steps()};
   ++evaluations_given_up_;

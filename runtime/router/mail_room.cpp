@@ -250,7 +250,7 @@ void MailRoom::look_after_locals(Instant now) {
 void MailRoom::tell_missed(const Inject& order, Instant now) {
   const std::string where = compose(" in process ", order.target.process);
   const std::string why = compose("#", order.id, ": the actor it was for is down", where, ", and did not come back");
-  route({{}, to_metrics(), RunEvent{"injection_missed", "chaos", why, 0}}, now);
+  route({{}, to_metrics(), RunEvent{RunEventKind::kInjectionMissed, "chaos", why, 0}}, now);
 }
 
 }  // namespace shoal

@@ -88,7 +88,7 @@ std::optional<SumFailure> SumAgreement::conclude(Instant now) {
   for (const auto& [member, reduced] : reduced_) {
     if (config_.keeps_sums_apart || reduced.digest == first.digest) continue;
     pause_until_ = now + doubled_per_try(config_.repeat_after, tries_ + 1);
-    return SumFailure{"sums_differ",
+    return SumFailure{RunEventKind::kSumsDiffer,
                       compose("the ", config_.noun, "s of replicas ", first.member, " and ", member, " differ")};
   }
   phase_ = Phase::kVoted;
@@ -98,7 +98,8 @@ std::optional<SumFailure> SumAgreement::conclude(Instant now) {
 
 std::optional<SumFailure> SumAgreement::overdue(Instant now) const {
   if (phase_ != Phase::kReducing || now - moved_at_ < doubled(reduce_timeout_)) return std::nullopt;
-  return SumFailure{"reduce_timed_out", compose("no ", config_.noun, " from ", list_members(unanswered_), " in time")};
+  return SumFailure{RunEventKind::kReduceTimedOut,
+                    compose("no ", config_.noun, " from ", list_members(unanswered_), " in time")};
 }
 
 bool SumAgreement::repeats(Instant now) {

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "messages/journal.h"
+#include "messages/values/run_events.h"
 #include "messages/sync.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/time/watched_time.h"
@@ -41,7 +42,7 @@ struct SumAgreementConfig {
 
 // Why a try was in vain: what people are told of it, and a sentence.
 struct SumFailure {
-  std::string event;
+  RunEventKind kind{};
   std::string why;
 };
 

@@ -102,8 +102,8 @@ SyncGroupEffects SyncGroupCore::hear(const Progress& progress, Instant now) {
   const bool has_more = hints_.hear(progress, is_of_this_step ? StepHints::Of::kThisStep : StepHints::Of::kNextStep);
   const bool is_the_end = !progress.failure.empty() && phase() == Phase::kReducing && order == sum_.order();
   if (is_the_end && choice_.is_collective()) {
-    sum_came_to_nothing(
-        now, {"sum_failed", compose("step ", step(), ": replica ", progress.member, ": ", progress.failure)});
+    sum_came_to_nothing(now, {RunEventKind::kSumFailed,
+                              compose("step ", step(), ": replica ", progress.member, ": ", progress.failure)});
   } else if (is_of_this_step) {
     const bool moves_the_sum = sum_.hear(progress, now);
     if (has_more || moves_the_sum) hints_.moved(now);
@@ -252,7 +252,7 @@ void SyncGroupCore::decide(Instant now) {
   hints_.forget_all_answered();
   if (!is_gap) {
     const auto& named = verdict.twice.empty() ? verdict.unknown : verdict.twice;
-    announce(verdict.twice.empty() ? "microbatch_unknown" : "microbatch_twice",
+    announce(verdict.twice.empty() ? RunEventKind::kMicrobatchUnknown : RunEventKind::kMicrobatchTwice,
              compose("step ", step(), ": microbatch ", list_microbatches(named),
                      verdict.twice.empty() ? " is not in the plan" : " was accumulated more than once",
                      "; the stage starts the step again"));
@@ -264,8 +264,9 @@ void SyncGroupCore::decide(Instant now) {
     }
     return ask_again(now, std::move(plan));
   }
-  announce("microbatch_missing", compose("step ", step(), ": microbatch ", list_microbatches(verdict.missing),
-                                         " is in no manifest; it is asked for again"));
+  announce(RunEventKind::kMicrobatchMissing,
+           compose("step ", step(), ": microbatch ", list_microbatches(verdict.missing),
+                   " is in no manifest; it is asked for again"));
   try_again(now, "a gap in the manifests");
   tell_holders();
   ask_again(now, verdict.missing);
@@ -277,7 +278,7 @@ void SyncGroupCore::reduce(Instant now, std::uint64_t token_count) {
   hints_.moved(now);
   const SumChoice chosen = choice_.choose(sum_.order().epoch, offers_in(sum_.manifests()));
   const bool is_news = !chosen.reason.empty() && chosen.reason != chosen_because_;
-  if (is_news) announce("sums_chosen", chosen_because_ = chosen.reason);
+  if (is_news) announce(RunEventKind::kSumsChosen, chosen_because_ = chosen.reason);
   const bool is_new = chosen.communicator == sum_.order().epoch;
   sum_.reduce(now, is_new ? std::max(patience_.timeout(), config_.reduce_timeout) : patience_.timeout());
   give_order(Reduce{sum_.order(), sum_.receivers(), token_count, chosen.communicator});
@@ -285,7 +286,7 @@ void SyncGroupCore::reduce(Instant now, std::uint64_t token_count) {
 
 void SyncGroupCore::sum_came_to_nothing(Instant now, const SumFailure& failure) {
   choice_.came_to_nothing();
-  announce(failure.event, failure.why);
+  announce(failure.kind, failure.why);
   try_again(now, failure.why);
 }
 
@@ -293,7 +294,7 @@ void SyncGroupCore::sum_came_to_nothing(Instant now, const SumFailure& failure) 
 void SyncGroupCore::conclude(Instant now) {
   patience_.took(sum_.age(now));
   const auto failure = sum_.conclude(now);
-  if (failure) return sum_came_to_nothing(now, {failure->event, compose("step ", step(), ": ", failure->why)});
+  if (failure) return sum_came_to_nothing(now, {failure->kind, compose("step ", step(), ": ", failure->why)});
   choice_.came_whole();
   vote();
 }
@@ -361,10 +362,10 @@ void SyncGroupCore::send_to_replica(Incarnation replica, MessageBody body) {
 
 void SyncGroupCore::note(const std::string& reason) { effects_.reasons.push_back(reason); }
 
-void SyncGroupCore::announce(const std::string& event, const std::string& reason) {
+void SyncGroupCore::announce(RunEventKind kind, const std::string& reason) {
   note(reason);
   const std::string group = compose("sync_group/", config_.stage);
-  effects_.letters.push_back({kSpawnerProcess, to_metrics(), RunEvent{event, group, reason, step().value}});
+  effects_.letters.push_back({kSpawnerProcess, to_metrics(), RunEvent{kind, group, reason, step().value}});
 }
 
 SyncGroupEffects SyncGroupCore::take_effects() { return std::exchange(effects_, {}); }

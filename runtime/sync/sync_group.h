@@ -109,7 +109,7 @@ class SyncGroupCore {
   void ask_for_missing(Instant now);
   void send_to_replica(Incarnation replica, MessageBody body);
   void note(const std::string& reason);
-  void announce(const std::string& event, const std::string& reason);
+  void announce(RunEventKind kind, const std::string& reason);
   [[nodiscard]] SyncGroupEffects take_effects();
 
   SyncGroupConfig config_;

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "messages/catalogue/facts.h"
+#include "messages/values/run_events.h"
 #include "runtime/base/compose.h"
 
 namespace shoal {
@@ -170,12 +171,17 @@ void add_round(TraceEvent& event, const MessageBody& body) {
       body);
 }
 
-TraceKind kind_of(std::string_view event) {
-  static constexpr std::string_view kFaults[] = {"process_lost", "stage_ended", "stage_lost", "start_failed",
-                                                 "checkpoint_failed"};
-  if (std::ranges::find(kFaults, event) != std::end(kFaults)) return TraceKind::kFault;
-  if (event == "rolled_back") return TraceKind::kRollBack;
-  return event == "restarted" ? TraceKind::kRestart : TraceKind::kNote;
+TraceKind kind_of(RunEventKind told) {
+  switch (told) {
+    case RunEventKind::kProcessLost:
+    case RunEventKind::kStageEnded:
+    case RunEventKind::kStageLost:
+    case RunEventKind::kStartFailed:
+    case RunEventKind::kCheckpointFailed: return TraceKind::kFault;
+    case RunEventKind::kRolledBack: return TraceKind::kRollBack;
+    case RunEventKind::kRestarted: return TraceKind::kRestart;
+    default: return TraceKind::kNote;
+  }
 }
 
 }  // namespace
@@ -242,10 +248,10 @@ void trace_whole_entry(const ActorTrace& trace, const JournalEntry& entry, std::
 
 void trace_event(const ActorTrace& trace, const Cause& cause, const RunEvent& told, std::uint64_t span) {
   TraceEvent event;
-  event.kind = kind_of(told.event);
+  event.kind = kind_of(told.kind);
   event.cause = cause;
   event.span = span;
-  event.set_detail(told.event);
+  event.set_detail(word_of(told.kind));
   event.add_detail(told.subject);
   trace.record(event);
 }

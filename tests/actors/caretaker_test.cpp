@@ -31,10 +31,10 @@ class Caretaker : public testing::Test {
   ~Caretaker() override {
     for (const auto& ward : wards) lone.end(ward);
   }
-  [[nodiscard]] std::vector<RunEvent> events(const std::string& name) const {
+  [[nodiscard]] std::vector<RunEvent> events(RunEventKind kind) const {
     std::vector<RunEvent> found;
     for (const RunEvent& event : lone.sent<RunEvent>()) {
-      if (event.event == name) found.push_back(event);
+      if (event.kind == kind) found.push_back(event);
     }
     return found;
   }
@@ -48,13 +48,13 @@ class Caretaker : public testing::Test {
 TEST_F(Caretaker, StartsAgainWhatEnds) {
   start();
   ASSERT_EQ(wards.size(), 1U);
-  EXPECT_TRUE(events("restarted").empty());
+  EXPECT_TRUE(events(RunEventKind::kRestarted).empty());
   lone.end(wards[0]);
   lone.advance(15ms);
   ASSERT_EQ(wards.size(), 2U);
-  ASSERT_EQ(events("restarted").size(), 1U);
-  EXPECT_EQ(events("restarted")[0].subject, "metrics");
-  EXPECT_NE(events("restarted")[0].reason, "");
+  ASSERT_EQ(events(RunEventKind::kRestarted).size(), 1U);
+  EXPECT_EQ(events(RunEventKind::kRestarted)[0].subject, "metrics");
+  EXPECT_NE(events(RunEventKind::kRestarted)[0].reason, "");
 }
 
 // A side actor ends 20 times a second: the budget trips once, escalates once, says why, and it comes back after a rest.
@@ -65,8 +65,8 @@ TEST_F(Caretaker, AStormIsGivenUpOnceAndEndsWithTheWindow) {
     lone.advance(50ms);
   }
   EXPECT_EQ(wards.size(), 11U);
-  ASSERT_EQ(events("escalated").size(), 1U);
-  EXPECT_THAT(events("escalated")[0].reason, HasSubstr("10 times"));
+  ASSERT_EQ(events(RunEventKind::kEscalated).size(), 1U);
+  EXPECT_THAT(events(RunEventKind::kEscalated)[0].reason, HasSubstr("10 times"));
   lone.advance(60s);
   EXPECT_EQ(wards.size(), 12U);
   EXPECT_TRUE(ended_with.empty());
@@ -79,7 +79,7 @@ TEST_F(Caretaker, MayEndTheProcessInstead) {
     lone.advance(3s);
   }
   EXPECT_EQ(ended_with, std::vector<int>{1});
-  EXPECT_EQ(events("escalated").size(), 1U);
+  EXPECT_EQ(events(RunEventKind::kEscalated).size(), 1U);
 }
 
 TEST_F(Caretaker, WhatCannotBeStartedIsTriedAgain) {

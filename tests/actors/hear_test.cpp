@@ -16,8 +16,8 @@ struct TakesResult {
   void operator()(const EvaluationResult&) const {}
 };
 struct TakesEvent {
-  std::string* event = nullptr;
-  void operator()(const RunEvent& told) const { *event = told.event; }
+  RunEventKind* event = nullptr;
+  void operator()(const RunEvent& told) const { *event = told.kind; }
 };
 struct TakesForward {
   void operator()(const Forward&) const {}
@@ -39,14 +39,14 @@ TEST(Hear, WantsOneHandlerForEachBodyOfTheCatalogue) {
 
 TEST(Hear, GivesALetterToTheHandlerOfItsBodyAlone) {
   int reports = 0;
-  std::string event;
+  RunEventKind event = RunEventKind::kStarted;
   const auto letters = hear<Hearer::kMetrics>(BodyHandlers{TakesReport{&reports}, TakesResult{}, TakesEvent{&event}});
   letters(Delivered{ReplicaReport{}});
   letters(Delivered{ReplicaReport{}});
   EXPECT_EQ(reports, 2);
-  EXPECT_EQ(event, "");
-  letters(Delivered{RunEvent{"fault", "node2", "killed", 1}});
-  EXPECT_EQ(event, "fault");
+  EXPECT_EQ(event, RunEventKind::kStarted);
+  letters(Delivered{RunEvent{RunEventKind::kProcessLost, "node2", "killed", 1}});
+  EXPECT_EQ(event, RunEventKind::kProcessLost);
   letters(Delivered{Forward{}});  // for others
   EXPECT_EQ(reports, 2);
 }

@@ -52,7 +52,7 @@ TEST_F(MetricsTest, EachRecordIsALineAndShown) {
   const std::string path = (scratch_.path() / "metrics.jsonl").string();
   const MetricsActor actor = start(path);
   train(actor, 0);
-  lone_.give(actor, RunEvent{"fault", "node2", "killed", 1});
+  lone_.give(actor, RunEvent{RunEventKind::kProcessLost, "node2", "killed", 1});
   ASSERT_EQ(shown_->size(), 3U);
   EXPECT_EQ(std::get<StepRecord>((*shown_)[1]).tokens, 10U);
   EXPECT_EQ(lines(path), 3);
@@ -79,7 +79,7 @@ TEST_F(MetricsTest, WhoComesAfterARestartKnowsTheGoodputOfAllOfTheRun) {
   lone_.end(first);
   const MetricsActor second = start(path);
   for (const std::uint64_t step : {0U, 1U, 2U}) train(second, step);
-  lone_.give(second, RunEvent{"stopped", "hash", "signal", 3});
+  lone_.give(second, RunEvent{RunEventKind::kStopped, "hash", "signal", 3});
   EXPECT_NEAR(std::get<FinalRecord>(shown_->back()).goodput.value(), 1, 1e-9);
   EXPECT_NE(read_file(path).value().find("\"goodput\":1"), std::string::npos);
   const auto& summary = std::get<SummaryRecord>((*shown_)[shown_->size() - 2]);
@@ -91,9 +91,9 @@ TEST_F(MetricsTest, AFailureHasASummaryBeforeIt) {
   const std::string path = (scratch_.path() / "metrics.jsonl").string();
   const MetricsActor actor = start(path);
   train(actor, 0);
-  lone_.give(actor, RunEvent{"failed", "run", "a reason", 1});
+  lone_.give(actor, RunEvent{RunEventKind::kFailed, "run", "a reason", 1});
   EXPECT_EQ(std::get<SummaryRecord>((*shown_)[shown_->size() - 2]).steps, 1U);
-  EXPECT_EQ(std::get<RunEvent>(shown_->back()).event, "failed");
+  EXPECT_EQ(std::get<RunEvent>(shown_->back()).kind, RunEventKind::kFailed);
 }
 
 TEST_F(MetricsTest, ADiskThatRefusesStopsNothing) {

@@ -239,7 +239,7 @@ TEST(SupervisorActor, TellsEverybodyOfAnEndThatCannotBeRecorded) {
   world.seen->journal->is_full = true;
   world.tell(EvaluationResult{{}, 5, 1, 1, 1, true});
   ASSERT_FALSE(world.all<RunEvent>().empty());
-  EXPECT_EQ(world.all<RunEvent>().back().event, "failed");
+  EXPECT_EQ(world.all<RunEvent>().back().kind, RunEventKind::kFailed);
   const auto orders = world.all<EndProcess>();
   ASSERT_EQ(orders.size(), 1U);
   EXPECT_EQ(orders[0].exit_status, 3U);
@@ -307,7 +307,7 @@ TEST(SupervisorActor, JudgesNobodyWhileItsRouterIsSilentAndEndsItsProcessIfThatL
   EXPECT_EQ(world.seen->exit_status, 1);
   EXPECT_TRUE(world.seen->is_handed_over) << "the nodes keep what they have";
   ASSERT_EQ(world.seen->untold.size(), 1U) << "metrics could not be told";
-  EXPECT_EQ(world.seen->untold[0].event, "escalated");
+  EXPECT_EQ(world.seen->untold[0].kind, RunEventKind::kEscalated);
   EXPECT_EQ(world.seen->untold[0].subject, "router/spawner");
 }
 

@@ -60,7 +60,7 @@ TEST(Printable, IsWhateverALetterSays) {
     return decoded.value->body;
   };
   const std::string bad = "\x1B[2Jnode1 has\nfinished";
-  EXPECT_EQ(std::get<RunEvent>(said(RunEvent{bad, bad, bad, 0})).reason, "?[2Jnode1 has?finished");
+  EXPECT_EQ(std::get<RunEvent>(said(RunEvent{RunEventKind::kFailed, bad, bad, 0})).reason, "?[2Jnode1 has?finished");
   EXPECT_EQ(std::get<Leaving>(said(Leaving{{}, bad})).reason, "?[2Jnode1 has?finished");
   EXPECT_EQ(std::get<PeerRefused>(said(PeerRefused{{}, ProcessRole::kNode, bad})).name, "?[2Jnode1 has?finished");
   const std::string toml = "[run]\nsteps = 3\n";

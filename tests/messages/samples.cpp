@@ -209,8 +209,8 @@ void add_storage_and_metrics(Random& random, std::vector<MessageBody>& out) {
   out.push_back(SaveShard{id<RunId>(random), id<Branch>(random), random(), random(), random(), id<StageId>(random),
                           small(random), id<Incarnation>(random), tensor(random, DType::kUint8, {99}), random(),
                           random()});
-  out.push_back(FetchShard{id<Branch>(random), random(), id<StageId>(random), id<Incarnation>(random), random(),
-                           random()});
+  out.push_back(
+      FetchShard{id<Branch>(random), random(), id<StageId>(random), id<Incarnation>(random), random(), random()});
   out.push_back(CheckpointSaved{id<Branch>(random), random(), text(random), random(), real(random)});
   out.push_back(CheckpointFailed{id<Branch>(random), random(), text(random)});
   out.push_back(SaveState{id<Branch>(random), random(), id<StageId>(random), id<Incarnation>(random)});
@@ -246,7 +246,7 @@ void add_storage_and_metrics(Random& random, std::vector<MessageBody>& out) {
                     device_use(random)});
   out.push_back(
       EvaluationResult{id<Branch>(random), random(), real(random), random(), random(), true, random(), random()});
-  out.push_back(RunEvent{text(random), text(random), text(random), random()});
+  out.push_back(RunEvent{RunEventKind::kTraining, text(random), text(random), random()});
 }
 
 }  // namespace

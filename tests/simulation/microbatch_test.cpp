@@ -103,9 +103,9 @@ class ManifestDoctor {
   std::optional<Incarnation> owner_;
 };
 
-void expect_caught(const SimulatedSwarm& swarm, const std::string& event) {
+void expect_caught(const SimulatedSwarm& swarm, RunEventKind kind) {
   EXPECT_EQ(violations(swarm), "");
-  const auto reasons = swarm.record().reasons_of(event);
+  const auto reasons = swarm.record().reasons_of(kind);
   EXPECT_THAT(reasons, Contains(HasSubstr("step 4: microbatch 3 "))) << "seed " << swarm.seed();
 }
 
@@ -120,9 +120,9 @@ TEST(DoubledMicrobatch, IsCaughtNamedAndRepairedInTheLastStage) {
     swarm.network().set_fault(Doubler(swarm, 1));
     swarm.run();
     EXPECT_EQ(violations(swarm), "");
-    if (swarm.record().reasons_of("microbatch_twice").empty()) return;
+    if (swarm.record().reasons_of(RunEventKind::kMicrobatchTwice).empty()) return;
     ++caught;
-    expect_caught(swarm, "microbatch_twice");
+    expect_caught(swarm, RunEventKind::kMicrobatchTwice);
   });
   EXPECT_GE(caught, runs - runs / 20);
 }
@@ -137,7 +137,7 @@ TEST(DoubledMicrobatch, IsRepairedInTheFirstStageAndNamedWhereItWasCounted) {
     swarm.network().set_fault(Doubler(swarm, 0));
     swarm.run();
     EXPECT_EQ(violations(swarm), "");
-    named += swarm.record().reasons_of("microbatch_twice").size();
+    named += swarm.record().reasons_of(RunEventKind::kMicrobatchTwice).size();
     ++runs;
   });
   EXPECT_GT(2 * named + 5, runs);
@@ -148,7 +148,7 @@ TEST(DroppedMicrobatch, ThatCountsAsAnsweredIsCaughtNamedAndRepaired) {
     SimulatedSwarm swarm(SwarmShape{}, seed);
     swarm.network().set_fault(Swallower(swarm));
     swarm.run();
-    expect_caught(swarm, "microbatch_missing");
+    expect_caught(swarm, RunEventKind::kMicrobatchMissing);
   });
 }
 
@@ -164,7 +164,8 @@ TEST(DroppedMicrobatch, ThatIsUnansweredIsSentAgain) {
     swarm.run();
     EXPECT_EQ(violations(swarm), "");
     EXPECT_TRUE(is_done);
-    EXPECT_THAT(swarm.record().reasons_of("microbatch_missing"), IsEmpty()) << "asked for again before any prepare";
+    EXPECT_THAT(swarm.record().reasons_of(RunEventKind::kMicrobatchMissing), IsEmpty())
+        << "asked for again before any prepare";
   });
 }
 

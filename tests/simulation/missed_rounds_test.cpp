@@ -60,7 +60,7 @@ TEST(MissedRounds, OfAnUndisturbedRunEndNobodyAndLeaveAllInAgreement) {
       const Misses found = misses_of(swarm);
       EXPECT_EQ(found.rounds, rounds_planned(swarm.shape()));
       EXPECT_EQ(found.removals, 0U);
-      EXPECT_EQ(swarm.record().reasons_of("round_closed").empty(), found.missed == 0);
+      EXPECT_EQ(swarm.record().reasons_of(RunEventKind::kRoundClosed).empty(), found.missed == 0);
       for (const StepRecord& line : swarm.record().lines) {
         EXPECT_LT(line.step_ms, milliseconds(KeptMeans::kMeanLost)) << "no mean is lost: step " << line.step;
       }

@@ -33,9 +33,7 @@ SwarmShape unbalanced(Chance& chance) {
   return shape;
 }
 
-std::size_t count_of(const SimulatedSwarm& swarm, const std::string& event) {
-  return swarm.record().reasons_of(event).size();
-}
+std::size_t count_of(const SimulatedSwarm& swarm, RunEventKind kind) { return swarm.record().reasons_of(kind).size(); }
 
 // Replicas of each stage in the view that the journal ends with.
 std::vector<std::size_t> replicas_at_end(const SimulatedSwarm& swarm) {
@@ -60,7 +58,7 @@ TEST(Moves, BringTheStagesToWithinOneReplicaOfEachOther) {
     SimulatedSwarm swarm(shape, seed);
     swarm.run();
     EXPECT_EQ(violations(swarm), "");
-    moves += count_of(swarm, "moved");
+    moves += count_of(swarm, RunEventKind::kMoved);
     const auto counts = replicas_at_end(swarm);
     const auto [least, most] = std::ranges::minmax_element(counts);
     EXPECT_LE(*most - *least, 1U) << "seed " << seed;
@@ -76,7 +74,7 @@ TEST(Moves, WithoutAPeriodTheStagesStayAsTheyWerePlaced) {
     SimulatedSwarm swarm(shape, seed);
     swarm.run();
     EXPECT_EQ(violations(swarm), "");
-    EXPECT_EQ(count_of(swarm, "moving"), 0U);
+    EXPECT_EQ(count_of(swarm, RunEventKind::kMoving), 0U);
     const auto counts = replicas_at_end(swarm);
     EXPECT_TRUE(std::ranges::equal(counts, shape.replicas_listed)) << "seed " << seed;
   });
@@ -88,7 +86,7 @@ TEST(Moves, KeepEveryPromiseUnderFaults) {
     Chance chance(seed, kSalt + 1);
     WatchedSwarm watched(unbalanced(chance), seed);
     expect_harmless(watched, chance);
-    moves += count_of(watched.swarm, "moved");
+    moves += count_of(watched.swarm, RunEventKind::kMoved);
   });
   if (seeds >= kSeeds) {  // a single run may be over before anybody moves
     EXPECT_GT(moves, 0U);

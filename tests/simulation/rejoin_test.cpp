@@ -71,7 +71,7 @@ TEST(Rejoin, WhoeverIsKilledWhileAReplicaJoins) {
     SimulatedSwarm swarm(long_run(2, 3), seed);
     run_to_message(swarm, 2000 + chance.below(1000));
     kill_a_node(swarm, chance);
-    while (swarm.record().reasons_of("replica_starting").empty() && swarm.run_one()) {
+    while (swarm.record().reasons_of(RunEventKind::kReplicaStarting).empty() && swarm.run_one()) {
     }
     run_to_message(swarm, swarm.clockwork().messages() + chance.below(400));
     if (chance.below(2) == 0) {
@@ -116,8 +116,8 @@ TEST(Rejoin, AStormOfEndsTripsTheBudgetAndIsSaidOnce) {
     }
     EXPECT_EQ(violations(swarm), "");
     EXPECT_GE(ends, 4U);
-    EXPECT_EQ(swarm.record().reasons_of("restart_budget_spent").size(), 1U) << describe_run(swarm);
-    EXPECT_LE(swarm.record().reasons_of("replica_starting").size(), 8U) << describe_run(swarm);
+    EXPECT_EQ(swarm.record().reasons_of(RunEventKind::kRestartBudgetSpent).size(), 1U) << describe_run(swarm);
+    EXPECT_LE(swarm.record().reasons_of(RunEventKind::kReplicaStarting).size(), 8U) << describe_run(swarm);
   });
 }
 

@@ -61,8 +61,8 @@ TEST(SlowWay, AJoinersStateMayTakeLongerThanAnyPatienceWithSilence) {
     kill_a_node(swarm, chance);
     swarm.run();
     EXPECT_EQ(violations(swarm), "") << describe_run(swarm);
-    EXPECT_THAT(swarm.record().reasons_of("join_given_up"), IsEmpty());
-    EXPECT_THAT(swarm.record().reasons_of("checkpoint_repeated"), IsEmpty());
+    EXPECT_THAT(swarm.record().reasons_of(RunEventKind::kJoinGivenUp), IsEmpty());
+    EXPECT_THAT(swarm.record().reasons_of(RunEventKind::kCheckpointRepeated), IsEmpty());
     EXPECT_GE(swarm.clockwork().elapsed(), JoinDesk::kSilenceMax) << "the control: it took longer than the limit";
     EXPECT_FALSE(sendings.images.empty());
     EXPECT_LE(most_of(sendings.images), 1) << describe_run(swarm);
@@ -80,7 +80,7 @@ TEST(SlowWay, EveryCheckpointIsSavedOnceHoweverLongItTakes) {
     swarm.network().crawl(CheckpointPatience{}.in_vain + 1min);
     swarm.run();
     EXPECT_EQ(violations(swarm), "") << describe_run(swarm);
-    EXPECT_THAT(swarm.record().reasons_of("checkpoint_repeated"), IsEmpty());
+    EXPECT_THAT(swarm.record().reasons_of(RunEventKind::kCheckpointRepeated), IsEmpty());
     EXPECT_GE(swarm.clockwork().elapsed(), CheckpointPatience{}.in_vain);
     EXPECT_EQ(most_of(sendings.shards), 1) << describe_run(swarm);
   });
@@ -103,7 +103,7 @@ TEST(SlowWay, ASumThatComesIsSentOnceHoweverLongItTakes) {
     swarm.network().crawl_in_sums(kPartTakes);
     swarm.run();
     EXPECT_EQ(violations(swarm), "") << describe_run(swarm);
-    EXPECT_THAT(swarm.record().reasons_of("reduce_timed_out"), IsEmpty()) << describe_run(swarm);
+    EXPECT_THAT(swarm.record().reasons_of(RunEventKind::kReduceTimedOut), IsEmpty()) << describe_run(swarm);
     EXPECT_GE(swarm.clockwork().elapsed(), 2 * kPartTakes) << "the control: it took longer than the limit";
     EXPECT_EQ(most_of(parts), 1) << describe_run(swarm);
   });
@@ -167,7 +167,7 @@ TEST(SlowWay, AShardThatIsLostWithItsLinkIsAskedForAgainAtOnce) {
     for (const std::string& node : nodes_of(swarm)) swarm.cut(node, "storage");
     swarm.run();
     EXPECT_EQ(violations(swarm), "") << describe_run(swarm);
-    EXPECT_EQ(swarm.record().reasons_of("checkpoint_repeated").size(), 1U) << describe_run(swarm);
+    EXPECT_EQ(swarm.record().reasons_of(RunEventKind::kCheckpointRepeated).size(), 1U) << describe_run(swarm);
     EXPECT_LT(swarm.clockwork().elapsed() - cut_at, CheckpointOrder::kSilence) << describe_run(swarm);
     EXPECT_EQ(most_of(sendings.shards), 2) << describe_run(swarm);
   });

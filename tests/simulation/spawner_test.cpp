@@ -71,7 +71,7 @@ TEST(SpawnerKilled, HasNothingComputedTwice) {
     if (run_to_message(swarm, chance.below(messages))) swarm.kill("spawner");
     swarm.run();
     expect_right(swarm, "");
-    twice += swarm.record().reasons_of("microbatch_twice").size();
+    twice += swarm.record().reasons_of(RunEventKind::kMicrobatchTwice).size();
   });
   EXPECT_EQ(twice, 0) << "in " << seeds << " runs";
 }

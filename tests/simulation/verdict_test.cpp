@@ -53,8 +53,9 @@ TEST(ExactlyOnce, IsBrokenByAForeignMicrobatch) {
 }
 
 TEST(Verdict, CallsAnActorThatACheckEndedABug) {
-  const RunEvent bug{"restarted", "sync_group/0", "exception: ../a.cpp:3: ENSURE(a == b) failed: they are one", 0};
-  const RunEvent fault{"restarted", "sync_group/0", "exception: injected", 0};
+  const RunEvent bug{RunEventKind::kRestarted, "sync_group/0",
+                     "exception: ../a.cpp:3: ENSURE(a == b) failed: they are one", 0};
+  const RunEvent fault{RunEventKind::kRestarted, "sync_group/0", "exception: injected", 0};
   EXPECT_EQ(bug_violations({fault, bug}).size(), 1U);
   EXPECT_TRUE(bug_violations({fault}).empty());
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "messages/values/run_events.h"
 #include "runtime/cluster/supervisor/supervisor.h"
 #include "tests/support/commit_policies.h"
 #include "tests/support/sent_letters.h"
@@ -147,9 +148,9 @@ class SupervisorBench {
   std::vector<Message> all() const {
     return bodies_of<Message>(sent);
   }
-  bool has_event(const std::string& name) const {
+  bool has_event(RunEventKind kind) const {
     for (const RunEvent& event : all<RunEvent>()) {
-      if (event.event == name) return true;
+      if (event.kind == kind) return true;
     }
     return false;
   }

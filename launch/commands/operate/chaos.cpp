@@ -8,6 +8,7 @@
 #include "launch/commands/operate/operate.h"
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
+#include "messages/values/run_events.h"
 #include "runtime/trace/metrics/metrics_file.h"
 
 namespace shoal {
@@ -48,7 +49,7 @@ Result<std::vector<std::string>> ask_names(const RunLocator& where) {
 bool has_ended(const RunLocator& where, Steady::duration waited) {
   if (where.run_directory.empty()) return false;
   const auto end = end_told_by(RunDirectory{where.run_directory}.metrics());
-  return end && (*end != "failed" || waited >= kKeeperPatience);
+  return end && (*end != RunEventKind::kFailed || waited >= kKeeperPatience);
 }
 
 // Waits for a spawner that is being started again. Nothing: the run is over. Errors: those that waiting does not mend.

@@ -150,7 +150,7 @@ Status check_checkpoints_are_ours(const ChosenRun& chosen) {
 // Writes into metrics.jsonl, which nobody else does while the directory is held, that a start begins here.
 Status tell_start(const RunDirectory& run, bool is_resumed) {
   const auto newest = newest_step_told_by(run.metrics());
-  const RunEvent started{"started", "run", is_resumed ? "a person goes on with it" : "a person begins it",
+  const RunEvent started{RunEventKind::kStarted, "run", is_resumed ? "a person goes on with it" : "a person begins it",
                          newest ? newest->step.value + 1 : 0};
   auto metrics = MetricsFile::open(run.metrics());
   if (!metrics) return metrics.failure();

@@ -153,7 +153,8 @@ class SingleRun {
     tell_start();
     const auto status = train();
     if (status) return *status;
-    recorder_.write_failure(RunEvent{"failed", "run", status.failure().message, trainer_.progress().steps});
+    recorder_.write_failure(
+        RunEvent{RunEventKind::kFailed, "run", status.failure().message, trainer_.progress().steps});
     return exit_code(status.failure().error);
   }
 
@@ -164,9 +165,9 @@ class SingleRun {
     if (!parts_.is_resumed && told == 0) return;
     const std::string of = told > steps ? compose(" of ", told, " committed") : std::string();
     const char* const wanted = parts_.is_wanted ? ", which a person began" : "";
-    recorder_.write(RunEvent{told > steps && !parts_.is_wanted ? "rolled_back" : "resumed", "run",
-                             compose("from step ", steps, of, ", by one process, as branch ", parts_.branch, wanted),
-                             steps});
+    recorder_.write(
+        RunEvent{told > steps && !parts_.is_wanted ? RunEventKind::kRolledBack : RunEventKind::kResumed, "run",
+                 compose("from step ", steps, of, ", by one process, as branch ", parts_.branch, wanted), steps});
   }
 
   [[nodiscard]] Result<int> train() {
@@ -180,7 +181,7 @@ class SingleRun {
     if (!status && !evaluate_and_record(EvaluationExtent::kLast)) status = stop_status();
     tell_memory();
     FinalRecord record;
-    record.event = status ? "stopped" : "finished";
+    record.kind = status ? RunEventKind::kStopped : RunEventKind::kFinished;
     record.steps = trainer_.progress().steps;
     record.tokens_total = trainer_.progress().tokens_total;
     record.weights_sha256 = *saved;
@@ -192,7 +193,7 @@ class SingleRun {
     if (const auto planned = planned_memory(parts_.device))
       say("memory planned for ", parts_.device.device, ": ", *planned);
     const auto used = used_memory(parts_.device);
-    if (used) recorder_.write(RunEvent{"memory", parts_.device.device, *used, trainer_.progress().steps});
+    if (used) recorder_.write(RunEvent{RunEventKind::kMemory, parts_.device.device, *used, trainer_.progress().steps});
   }
 
   [[nodiscard]] Status train_step() {
@@ -215,7 +216,7 @@ class SingleRun {
     if (!is_owed_ || is_useless) return Done{};
     is_owed_ = false;
     if (const auto saved = save(); !saved) {
-      recorder_.write(RunEvent{"checkpoint_failed", "storage", saved.failure().message, applied});
+      recorder_.write(RunEvent{RunEventKind::kCheckpointFailed, "storage", saved.failure().message, applied});
     }
     return Done{};
   }
@@ -334,7 +335,7 @@ class SingleRun {
     std::uint64_t bytes = 0;
     for (const auto& [name, file] : manifest->files) bytes += file.bytes;
     const double seconds = std::round(milliseconds(clock_.now() - begun)) / 1000;
-    recorder_.write(RunEvent{"checkpoint", compose("step_", progress.steps),
+    recorder_.write(RunEvent{RunEventKind::kCheckpoint, compose("step_", progress.steps),
                              compose(bytes, " bytes in ", seconds, " s"), progress.steps});
     return manifest->weights_sha256;
   }

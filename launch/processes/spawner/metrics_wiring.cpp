@@ -32,7 +32,7 @@ std::function<void(const MetricsOutput&)> watched_progress(const SupervisorConfi
     show(output);
     if (std::holds_alternative<StepRecord>(output)) tell_keeper(LifeReached::kWork);
     const auto* event = std::get_if<RunEvent>(&output);
-    if (event != nullptr && event->event == "failed") told->failure = true;
+    if (event != nullptr && event->kind == RunEventKind::kFailed) told->failure = true;
     if (told->rounds) told->rounds->add(output);
   };
 }
@@ -41,7 +41,7 @@ int tell_end(const RunDirectory& run, int status, const std::string& reason, boo
   const bool is_failure = status != 0 && !is_saved_status(status);
   if (!is_failure || has_told_failure) return status;
   say("error: ", reason);
-  const RunEvent failed{"failed", "run", reason, steps_told_by(run).steps};
+  const RunEvent failed{RunEventKind::kFailed, "run", reason, steps_told_by(run).steps};
   const auto left = leave_untold(run, failed, SteadyClock().wall_now());
   if (!left) say("warning: ", left.failure().message);
   return status;

@@ -65,7 +65,9 @@ caf::behavior prober(caf::event_based_actor* self) {
 
 }  // namespace
 
-StopOrder stop_order(int signal) { return {compose("SIG", ::sigabbrev_np(signal)), "stopped", saved_status(signal)}; }
+StopOrder stop_order(int signal) {
+  return {compose("SIG", ::sigabbrev_np(signal)), RunEventKind::kStopped, saved_status(signal)};
+}
 
 SupervisorConfig supervisor_config(const OpenedRun& run, const SpawnerProcessOptions& options, RunId id) {
   const Config& config = run.config;

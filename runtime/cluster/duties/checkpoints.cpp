@@ -20,7 +20,7 @@ Answers CheckpointDuty::on(const CheckpointSaved& saved, Instant /*now*/) {
   desk_.saved(saved.step, saved.weights_sha256);
   answers.send(
       to_metrics(),
-      RunEvent{"checkpoint", compose("step_", saved.step),
+      RunEvent{RunEventKind::kCheckpoint, compose("step_", saved.step),
                compose(saved.byte_count, " bytes in ", std::round(saved.seconds * 1000) / 1000, " s"), saved.step});
   answers.tell(SavedLeaversDue{});
   answers.tell(LossDue{});
@@ -33,7 +33,7 @@ Answers CheckpointDuty::on(const CheckpointFailed& failed, Instant /*now*/) {
   Answers answers;
   if (failed.branch != truth_.books.branch() || !desk_.is_news(failed.step)) return answers;
   const bool is_last = truth_.last_step.is_committed() && failed.step == truth_.view().committed_steps();
-  answers.announce("checkpoint_failed", compose("step_", failed.step),
+  answers.announce(RunEventKind::kCheckpointFailed, compose("step_", failed.step),
                    failed.reason + (is_last ? "" : "; the next one is tried"));
   desk_.failed(failed.step);
   if (is_last) answers.tell(last_one_failed(failed.reason));
@@ -55,7 +55,7 @@ Answers CheckpointDuty::on(const StateUnavailable& lost, Instant /*now*/) {
 
 Answers CheckpointDuty::on(const CheckpointDelayed& delayed, Instant /*now*/) {
   Answers answers;
-  if (desk_.owe()) answers.announce("checkpoint_delayed", compose("step_", delayed.version), delayed.why);
+  if (desk_.owe()) answers.announce(RunEventKind::kCheckpointDelayed, compose("step_", delayed.version), delayed.why);
   return answers;
 }
 
@@ -112,11 +112,12 @@ Answers CheckpointDuty::on(const TickCame& /*tick*/, Instant /*now*/) {
     case CheckpointOrder::Action::kWait: break;
     case CheckpointOrder::Action::kGiveUp: answers.tell(last_one_failed(decision.reason)); break;
     case CheckpointOrder::Action::kCarry:
-      answers.announce("checkpoint_repeated", name, decision.reason + "; the next commit saves");
+      answers.announce(RunEventKind::kCheckpointRepeated, name, decision.reason + "; the next commit saves");
       break;
     case CheckpointOrder::Action::kAskAgain:
       ask_again(*version, answers);
-      answers.announce("checkpoint_repeated", name, decision.reason + "; whoever still has it is asked to save it");
+      answers.announce(RunEventKind::kCheckpointRepeated, name,
+                       decision.reason + "; whoever still has it is asked to save it");
       break;
   }
   return answers;
@@ -140,7 +141,7 @@ EndOfRun CheckpointDuty::last_one_failed(const std::string& reason) const {
           compose(has_failed ? last.stopped()->reason + ", but " : "", "the last checkpoint (step ",
                   truth_.view().committed_steps(), ") could not be saved: ", reason, "; the newest one is of step ",
                   desk_.saved_version(), "; ", truth_.config.resume_hint),
-          "failed"};
+          RunEventKind::kFailed};
 }
 
 }  // namespace shoal

@@ -56,12 +56,12 @@ void ChildrenDuty::start_data_loader(Answers& answers) {
 }
 
 bool ChildrenDuty::may_restart(const std::string& child, const std::string& reason, Instant now, Answers& answers) {
-  answers.announce("restarted", child, reason);
+  answers.announce(RunEventKind::kRestarted, child, reason);
   if (!kRestartsMax.reached_if(!restarts_.spend(now))) return true;
   const auto window = std::chrono::duration_cast<std::chrono::seconds>(truth_.config.restart_window).count();
   const std::string why = compose("sync groups and data loader ended more than ", budget_of(truth_.config),
                                   " times within ", window, " s, the last, ", child, ": ", reason);
-  answers.announce("escalated", child, why + "; the spawner's process starts again");
+  answers.announce(RunEventKind::kEscalated, child, why + "; the spawner's process starts again");
   answers.tell(HandsOver{why});
   return false;
 }

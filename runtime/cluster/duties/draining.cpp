@@ -74,7 +74,7 @@ Answers DrainDuty::on(const DrainAsked& asked, Instant /*now*/) {
   }
   const std::string name = truth_.roster.processes.name_of(asked.process);
   leavers_.add(asked.process, name, asked.reason);
-  answers.announce("draining", name, asked.reason);
+  answers.announce(RunEventKind::kDraining, name, asked.reason);
   answers.tell(WorkersChanged{});  // a free worker takes its place
   answers.perform(AvoidReplicas{truth_.roster.leaving()});
   return answers;

@@ -11,13 +11,13 @@ namespace shoal {
 Answers EndingDuty::on(const StopAsked& stop, Instant /*now*/) {
   Answers answers;
   if (truth_.is_ending() || last_step_.has_failed()) return answers;  // it saves, and ends anyway
-  last_step_.stop({stop.reason, "stopped", stop.exit_status});
-  answers.announce("stopping", "run", stop.reason);
+  last_step_.stop({stop.reason, RunEventKind::kStopped, stop.exit_status});
+  answers.announce(RunEventKind::kStopping, "run", stop.reason);
   if (truth_.is_training()) {
     answers.tell(CommitDue{});  // it may have waited for somebody
     answers.tell(EndDue{});
   } else if (truth_.phase != RunPhase::kReturning) {  // then what the members hold is saved first
-    answers.tell(EndOfRun{stop.exit_status, stop.reason, "stopped"});
+    answers.tell(EndOfRun{stop.exit_status, stop.reason, RunEventKind::kStopped});
   }
   return answers;
 }
@@ -72,14 +72,15 @@ Answers EndingDuty::on(const EndDue& /*due*/, Instant /*now*/) {
       return answers;
     case RunAwaits::kEvaluation:
       if (evaluation_.silence(truth_.clock.outside_rounds()) < truth_.config.evaluate_within) return answers;
-      answers.announce("evaluation_given_up", "data_loader", "no more of the last evaluation came for long");
+      answers.announce(RunEventKind::kEvaluationGivenUp, "data_loader", "no more of the last evaluation came for long");
       break;
     case RunAwaits::kNothing: break;
   }
   if (const auto& stop = last_step_.stopped()) {
-    answers.tell(EndOfRun{stop->exit_status, stop->reason, stop->event});
+    answers.tell(EndOfRun{stop->exit_status, stop->reason, stop->kind});
   } else {
-    answers.tell(EndOfRun{0, compose("all ", counted(steps, "step"), " ", is_or_are(steps), " committed"), "finished"});
+    answers.tell(EndOfRun{0, compose("all ", counted(steps, "step"), " ", is_or_are(steps), " committed"),
+                          RunEventKind::kFinished});
   }
   return answers;
 }
@@ -110,9 +111,9 @@ Answers EndingDuty::on(const EndsAgain& /*again*/, Instant now) {
   dismissal_.expect_questions();
   const View& view = truth_.view();
   if (view.committed_steps() >= truth_.config.steps_target)
-    return on(EndOfRun{0, view.finish_reason(), "finished"}, now);
+    return on(EndOfRun{0, view.finish_reason(), RunEventKind::kFinished}, now);
   const StopOrder& stop = *truth_.config.stopping;
-  return on(EndOfRun{stop.exit_status, view.finish_reason(), stop.event}, now);
+  return on(EndOfRun{stop.exit_status, view.finish_reason(), stop.kind}, now);
 }
 
 Answers EndingDuty::on(const HandsOver& hands_over, Instant now) {
@@ -131,22 +132,22 @@ Answers EndingDuty::on(const JournalFailed& failed, Instant now) {
   if (truth_.is_ending() && !is_end_untold) return answers;
   const std::string why = is_end_untold ? compose(end.reason, ", but ", failed.reason) : failed.reason;
   if (is_end_untold && end.status_of_others != 0) {
-    tell_end({end.exit_status, why, "failed"}, now, answers);
+    tell_end({end.exit_status, why, RunEventKind::kFailed}, now, answers);
   } else {
-    tell_end({failed.exit_status, compose(why, "; ", truth_.config.resume_hint), "failed"}, now, answers);
+    tell_end({failed.exit_status, compose(why, "; ", truth_.config.resume_hint), RunEventKind::kFailed}, now, answers);
   }
   return answers;
 }
 
 void EndingDuty::tell_end(const EndOfRun& end, Instant now, Answers& answers) {
-  const bool is_good = end.event != "failed";
+  const bool is_good = end.kind != RunEventKind::kFailed;
   // Thrown back and not trained since, it ends where it would have gone on from.
   const std::uint64_t saved = truth_.phase == RunPhase::kRollingBack ? truth_.checkpoints.saved_version() : 0;
   const std::uint64_t steps = truth_.phase < RunPhase::kTraining ? std::max(truth_.config.start.version, saved)
                                                                  : truth_.view().committed_steps();
   const std::string subject = is_good ? truth_.checkpoints.saved_sha256() : "run";
-  answers.note(compose(end.event, " ", subject, ": ", end.reason));
-  answers.send(to_metrics(), RunEvent{end.event, subject, end.reason, steps});
+  answers.note(compose(word_of(end.kind), " ", subject, ": ", end.reason));
+  answers.send(to_metrics(), RunEvent{end.kind, subject, end.reason, steps});
   answers.tell(PhaseBegins{RunPhase::kEnding});
   const auto status = static_cast<std::uint32_t>(end.exit_status);
   dismissal_.begin(EndRun{end.exit_status, end.reason, false, is_good ? 0U : status}, now);

@@ -23,7 +23,7 @@ Answers GatheringDuty::on(const Join& join, Instant /*now*/) {
   if (const auto* no = std::get_if<NotAdmitted>(&answer)) {
     // Its holder may be dead, and this one its successor: it asks again until that is known.
     if (no->holder && truth_.signs.is_doubtful(*no->holder)) return answers;
-    answers.announce("join_refused", join.name, no->explanation);
+    answers.announce(RunEventKind::kJoinRefused, join.name, no->explanation);
     refuse(join, no->reason, no->explanation, answers);
     return answers;
   }
@@ -80,10 +80,10 @@ Answers GatheringDuty::on(const ProcessJoined& joined, Instant /*now*/) {
   const Join& join = roster_.processes.find(joined.process)->join;
   const std::string name = roster_.processes.name_of(joined.process);
   const std::string gives = offer_text(join.offer);
-  answers.announce("joined", name,
+  answers.announce(RunEventKind::kJoined, name,
                    compose("as process ", joined.process, join.device.empty() ? "" : ", device ", join.device,
                            gives.empty() ? "" : ", ", gives));
-  if (!joined.warning.empty()) answers.announce("mixed_kernels", name, joined.warning);
+  if (!joined.warning.empty()) answers.announce(RunEventKind::kMixedKernels, name, joined.warning);
   answers.perform(SendJournal{joined.process, {}});
   answers.tell(PeersChanged{});
   return answers;
@@ -129,7 +129,7 @@ Answers GatheringDuty::on(const GivenUp& given_up, Instant /*now*/) {
   // Asked first: of many lost ones the oldest are forgotten, and this may be one of them.
   const std::string name = roster_.processes.name_of(process);
   const ProcessRole role = roster_.processes.find(process)->join.role;
-  if (std::string_view(given_up.how.event) == kLeft.event) roster_.processes.leave(process);
+  if (given_up.how.kind == RunEventKind::kProcessLeft) roster_.processes.leave(process);
   roster_.processes.lose(process, given_up.reason);
   roster_.refused.forget(process);
   answers.tell(ProcessGone{process, name, role, given_up.reason, given_up.how});
@@ -139,7 +139,7 @@ Answers GatheringDuty::on(const GivenUp& given_up, Instant /*now*/) {
 Answers GatheringDuty::on(const ProcessGone& gone, Instant /*now*/) {
   Answers answers;
   if (truth_.is_ending()) return answers;
-  answers.announce(gone.how.event, gone.name, gone.reason);
+  answers.announce(gone.how.kind, gone.name, gone.reason);
   answers.tell(PeersChanged{});
   return answers;
 }
@@ -150,7 +150,7 @@ Answers GatheringDuty::on(const PeerRefused& refusal, Instant /*now*/) {
   const bool is_in = is_spawner || roster_.processes.is_alive(refusal.process);
   const std::string who = is_spawner ? "spawner" : roster_.processes.name_of(refusal.process);
   if (is_in && roster_.refused.hear(refusal, who)) {
-    answers.announce(std::string(kPeerRefused), peer_text(refusal), RefusedPeers::reason(refusal, who));
+    answers.announce(RunEventKind::kPeerRefused, peer_text(refusal), RefusedPeers::reason(refusal, who));
   }
   return answers;
 }

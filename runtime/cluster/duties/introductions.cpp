@@ -21,7 +21,7 @@ Answers IntroductionDuty::on(const TermBegins& /*begins*/, Instant now) {
 
 Answers IntroductionDuty::on(const ProcessGone& gone, Instant now) {
   const ProcessRecord* record = truth_.roster.processes.find(gone.process);
-  if (gone.how.event != std::string_view(kLeft.event) || record == nullptr) return {};
+  if (gone.how.kind != RunEventKind::kProcessLeft || record == nullptr) return {};
   const Join& join = record->join;
   parting_[gone.process] = {{gone.process, join.role, join.name, join.endpoint}, now + kParting};
   return {};

@@ -120,7 +120,7 @@ void JoinDuty::place(Instant now, Answers& answers) {
                            view.position()};
     desk_.ask(order, place.process, truth_.clock.outside_rounds());
     answers.send(to_node_agent(place.process), order);
-    answers.announce("replica_starting", name_of(order),
+    answers.announce(RunEventKind::kReplicaStarting, name_of(order),
                      compose(next->reason, "; it copies replica ", donor, " as incarnation ", order.replica));
   }
   for (const FreeWorker& free : question(now).free) refuse(free, answers);
@@ -130,7 +130,7 @@ void JoinDuty::place(Instant now, Answers& answers) {
 void JoinDuty::refuse(const FreeWorker& free, Answers& answers) {
   const std::string why = fits_nowhere(free.name, free.worker.offer, truth_.config.needs);
   if (!why.empty() && refused_.insert(free.worker.process).second) {
-    answers.announce("worker_does_not_fit", free.name, why);
+    answers.announce(RunEventKind::kWorkerDoesNotFit, free.name, why);
   }
 }
 
@@ -151,7 +151,7 @@ Answers JoinDuty::on(const StageEnded& ended, Instant /*now*/) {
   if (truth_.is_ending()) return answers;
   const auto joiner = desk_.end(ended.replica);
   if (!joiner) return answers;
-  answers.announce("start_failed", compose("stage/", ended.stage, "/", joiner->order.slot), ended.reason);
+  answers.announce(RunEventKind::kStartFailed, compose("stage/", ended.stage, "/", joiner->order.slot), ended.reason);
   answers.tell(ReplicaFailed{joiner->process, ended.reason});
   answers.tell(WorkersChanged{});
   return answers;
@@ -204,24 +204,26 @@ void JoinDuty::decided(const JoinDecision& decision, Instant now, Answers& answe
   const Joiner& joiner = decision.joiner;
   const SpawnStage& order = joiner.order;
   const std::string worker = truth_.roster.processes.name_of(joiner.process);
-  const auto end_it = [&](const char* event) {
-    answers.announce(event, name_of(order), compose("on ", worker, ": ", decision.reason));
+  const auto end_it = [&](RunEventKind kind) {
+    answers.announce(kind, name_of(order), compose("on ", worker, ": ", decision.reason));
     answers.send(to_node_agent(joiner.process), EndStage{order.stage, order.replica, decision.reason});
   };
   switch (decision.outcome) {
     case JoinOutcome::kAdmit:
       answers.append(
           AddReplica{order.stage, order.slot, order.replica, joiner.process, truth_.view().committed_steps()});
-      answers.announce("replica_added", name_of(order), compose("on ", worker, ", ", decision.reason));
+      answers.announce(RunEventKind::kReplicaAdded, name_of(order), compose("on ", worker, ", ", decision.reason));
       break;
-    case JoinOutcome::kHold: answers.announce("commit_held", name_of(order), decision.reason); break;
-    case JoinOutcome::kHoldOver: answers.announce("commit_released", name_of(order), decision.reason); break;
+    case JoinOutcome::kHold: answers.announce(RunEventKind::kCommitHeld, name_of(order), decision.reason); break;
+    case JoinOutcome::kHoldOver:
+      answers.announce(RunEventKind::kCommitReleased, name_of(order), decision.reason);
+      break;
     case JoinOutcome::kDiffers:
-      end_it("state_differs");
+      end_it(RunEventKind::kStateDiffers);
       answers.tell(ReplicaFailed{joiner.process, decision.reason});
       break;
     case JoinOutcome::kGiveUp:
-      end_it("join_given_up");
+      end_it(RunEventKind::kJoinGivenUp);
       answers.tell(WorkerRests{worker, now + kRestAfterGivingUp});
       break;
   }

@@ -15,7 +15,7 @@ Answers LossDuty::on(const StageEnded& ended, Instant /*now*/) {
   const bool is_in_view =
       view.contains(ended.replica) && roster_.processes.is_alive(view.members().process_of(ended.replica));
   if (truth_.is_ending() || !is_in_view || !roster_.ended.insert(ended.replica).second) return answers;
-  answers.announce("stage_ended", compose("stage/", ended.stage), ended.reason);
+  answers.announce(RunEventKind::kStageEnded, compose("stage/", ended.stage), ended.reason);
   if (!truth_.is_training()) return answers;
   answers.tell(ReplicaFailed{view.members().process_of(ended.replica), ended.reason});
   answers.tell(WorkersChanged{});  // first: whoever starts need not wait for the disk
@@ -60,7 +60,7 @@ Answers LossDuty::on(const MembersDue& due, Instant now) {
 void LossDuty::lose_stage(StageId stage, const std::string& reason, Instant now, Answers& answers) {
   const std::string why = truth_.with_needs(stage, compose("stage ", stage, " lost its last replica (", reason, ")"));
   if (!fallback_.lose_stage(why, now)) return;
-  answers.announce("stage_lost", compose("stage/", stage), why);
+  answers.announce(RunEventKind::kStageLost, compose("stage/", stage), why);
   answers.tell(LossDue{});
 }
 
@@ -85,10 +85,11 @@ Answers LossDuty::on(const RollBack& back, Instant /*now*/) {
     answers.tell(StartWanted{FindCheckpoint{truth_.view().committed_steps()}});
   } else if (tells_of_memory_lack(back.reason)) {
     // Its keepers would only start what has no room here.
-    answers.tell(EndOfRun{kGivenUpStatus, compose(back.reason, ", again and again; ", hint), "failed"});
+    answers.tell(EndOfRun{kGivenUpStatus, compose(back.reason, ", again and again; ", hint), RunEventKind::kFailed});
   } else {
     // One level up (setbacks.h): the spawner and the workers are started again by their keepers.
-    answers.tell(EndOfRun{1, compose(back.reason, ", again and again without a step further; ", hint), "failed"});
+    answers.tell(
+        EndOfRun{1, compose(back.reason, ", again and again without a step further; ", hint), RunEventKind::kFailed});
   }
   return answers;
 }

@@ -142,7 +142,7 @@ Obeyed OperatorDuty::inject(const OperatorOrder& order, const Target& target, In
   obeyed.injection = inject.id;
   Answers& answers = obeyed.answers;
   if (ends_it && target.address.role == Role::kStage) answers.tell(OrderedToEnd{target.address.incarnation});
-  answers.announce("injected", order.name, compose("#", inject.id, ": ", deed, " by ", order.reason));
+  answers.announce(RunEventKind::kInjected, order.name, compose("#", inject.id, ": ", deed, " by ", order.reason));
   for (const Target& one : there) {
     if (ends_it) told_to_end_.add(one, now);
     inject.target = one.address;

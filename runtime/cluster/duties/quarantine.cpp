@@ -14,13 +14,16 @@ Answers QuarantineDuty::on(const StageEnded& ended, Instant /*now*/) {
   const auto& [step, microbatch] = *ended.computing;
   const std::string name = compose(step, "/", microbatch);
   switch (verdict->kind) {
-    case PoisonVerdict::Kind::kSuspected: answers.announce("microbatch_suspected", name, verdict->reason); break;
+    case PoisonVerdict::Kind::kSuspected:
+      answers.announce(RunEventKind::kMicrobatchSuspected, name, verdict->reason);
+      break;
     case PoisonVerdict::Kind::kQuarantine:
       answers.append(Quarantine{step, microbatch, verdict->reason});
-      answers.announce("microbatch_quarantined", name, verdict->reason);
+      answers.announce(RunEventKind::kMicrobatchQuarantined, name, verdict->reason);
       break;
     case PoisonVerdict::Kind::kHopeless:
-      answers.tell(EndOfRun{kGivenUpStatus, compose(verdict->reason, "; ", truth_.config.resume_hint), "failed"});
+      answers.tell(
+          EndOfRun{kGivenUpStatus, compose(verdict->reason, "; ", truth_.config.resume_hint), RunEventKind::kFailed});
       break;
   }
   return answers;

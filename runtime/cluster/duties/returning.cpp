@@ -66,7 +66,7 @@ Answers ReturnDuty::on(const CameBack& back, Instant /*now*/) {
   answers.send(to_node_agent(process), Welcome{join.nonce, process, truth_.config.run, view.branch(),
                                                truth_.config.term, view.position(), truth_.config.config_toml});
   answers.tell(Welcomed{process});
-  answers.announce("returned", truth_.roster.processes.name_of(process),
+  answers.announce(RunEventKind::kReturned, truth_.roster.processes.name_of(process),
                    compose("as process ", process, ", with ", counted(join.serves.size(), "replica")));
   answers.tell(Served{join, process});
   answers.tell(PeersChanged{});
@@ -123,7 +123,7 @@ Answers ReturnDuty::conclude(Instant now) const {
     answers.tell(PeersChanged{});
     answers.tell(MembersDue{"it did not come back to the spawner"});
     answers.tell(TrainingBegins{steps});
-    answers.announce("resumed", "spawner",
+    answers.announce(RunEventKind::kResumed, "spawner",
                      compose(live, " of ", counted(members, "replica"), " came back in ", duration_text(took),
                              "; step ", steps, " goes on"));
   }

@@ -41,7 +41,7 @@ Answers RollBackDuty::on(const StartFailed& failed, Instant /*now*/) {
   Answers answers;
   const StartPoint& start = truth_.config.start;
   if (!start.from_checkpoint) {
-    answers.tell(EndOfRun{kGivenUpStatus, failed.why, "failed"});
+    answers.tell(EndOfRun{kGivenUpStatus, failed.why, RunEventKind::kFailed});
     return answers;
   }
   const int times = in_vain_ && is_same_state(in_vain_->start, start) ? in_vain_->times + 1 : 1;
@@ -55,7 +55,8 @@ Answers RollBackDuty::on(const StartFound& found, Instant /*now*/) {
   if (truth_.phase != RunPhase::kRollingBack) return answers;
   const bool is_in_vain = in_vain_ && is_same_state(in_vain_->start, found.start);
   if (is_in_vain && kStartsInVainMax.is_reached_by(static_cast<std::uint64_t>(in_vain_->times))) {
-    answers.tell(EndOfRun{tells_of_memory_lack(in_vain_->why) ? kGivenUpStatus : 3, in_vain_->why, "failed"});
+    answers.tell(
+        EndOfRun{tells_of_memory_lack(in_vain_->why) ? kGivenUpStatus : 3, in_vain_->why, RunEventKind::kFailed});
     return answers;
   }
   answers.tell(StartOver{found.start});
@@ -69,13 +70,13 @@ Answers RollBackDuty::on(const StartRepeated& repeated, Instant now) {
   if (repeated.is_in_vain) {
     const Duration pause = in_vain_->times * kPauseInVain;
     answers.tell(StartPaused{now + pause});
-    answers.announce("start_repeated", "run",
+    answers.announce(RunEventKind::kStartRepeated, "run",
                      compose(in_vain_->why, "; the checkpoint after ", truth_.config.start.version,
                              " steps is whole: all start again in ", seconds_of(pause)));
   }
   if (const Duration pause = truth_.fallback.pause(); pause > Duration::zero()) {
     answers.tell(StartPaused{now + pause});
-    answers.announce("start_delayed", "run", "for want of memory all start again in " + seconds_of(pause));
+    answers.announce(RunEventKind::kStartDelayed, "run", "for want of memory all start again in " + seconds_of(pause));
   }
   return answers;
 }
@@ -88,12 +89,12 @@ Answers RollBackDuty::on(const StartNotFound& not_found, Instant now) {
   const auto pause = failure.error == Error::kIo ? search_.refused(failure.message, now) : std::nullopt;
   if (!pause) {
     const std::string why = compose(failure.message, "; ", truth_.config.resume_hint);
-    answers.tell(EndOfRun{exit_code(failure.error), why, "failed"});
+    answers.tell(EndOfRun{exit_code(failure.error), why, RunEventKind::kFailed});
     return answers;
   }
   const bool is_over = *pause == Duration::zero();
   answers.announce(
-      "checkpoint_unreadable", "run",
+      RunEventKind::kCheckpointUnreadable, "run",
       failure.message + (is_over ? "; it is passed over now" : "; looked for again in " + seconds_of(*pause)));
   return answers;
 }
@@ -115,20 +116,20 @@ Answers RollBackDuty::on(const BranchBegun& /*begun*/, Instant /*now*/) {
     if (!start.from_checkpoint && start.branch == Branch{}) return answers;
     const std::string how = compose("from step ", start.version, ", which no journal has, as branch ", branch);
     answers.note("resumed run: " + how);
-    answers.send(to_metrics(), RunEvent{"resumed", "run", how, start.version});
+    answers.send(to_metrics(), RunEvent{RunEventKind::kResumed, "run", how, start.version});
     return answers;
   }
   const auto& why = truth_.fallback.why();
   const bool goes_back = why || (start.version < committed && !start.is_wanted);
   const std::string how = compose(why ? *why + ": " : std::string(), "from step ", start.version, " of ", committed,
                                   " committed, as branch ", branch, start.is_wanted ? ", which a person began" : "");
-  const char* const word = goes_back ? "rolled_back" : "resumed";
-  answers.note(compose(word, " run: ", how));
-  answers.send(to_metrics(), RunEvent{word, "run", how, start.version});
+  const RunEventKind kind = goes_back ? RunEventKind::kRolledBack : RunEventKind::kResumed;
+  answers.note(compose(word_of(kind), " run: ", how));
+  answers.send(to_metrics(), RunEvent{kind, "run", how, start.version});
   answers.tell(PeersChanged{});
   // The checkpoint is all that can be saved.
   if (const auto& stop = truth_.last_step.stopped()) {
-    answers.tell(EndOfRun{stop->exit_status, stop->reason, stop->event});
+    answers.tell(EndOfRun{stop->exit_status, stop->reason, stop->kind});
   } else {
     answers.tell(AllLeaversDue{});
   }

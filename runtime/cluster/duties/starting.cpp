@@ -71,7 +71,7 @@ void StartingDuty::place_all(Instant now, Answers& answers) {
 // Once for each that is said: it is asked again at every tick.
 void StartingDuty::refuse(const std::string& why, Answers& answers) {
   if (why.empty() || why == std::exchange(refused_, why)) return;
-  answers.announce("stage_does_not_fit", "run", why);
+  answers.announce(RunEventKind::kStageDoesNotFit, "run", why);
 }
 
 // Somebody was lost before it served: a spare, or the next to join, takes the slot. Where nobody is free for a stage
@@ -88,7 +88,7 @@ void StartingDuty::fill_places(Instant now, Answers& answers) {
   while (const auto move = starting_.take_spare(truth_.config.stages)) {
     const SpawnStage& order = move->from.order;
     const std::string why = compose("stage ", move->to, " has nobody, and no worker is free");
-    answers.announce("start_moved", compose("stage/", order.stage, "/", order.slot), why);
+    answers.announce(RunEventKind::kStartMoved, compose("stage/", order.stage, "/", order.slot), why);
     answers.send(to_node_agent(move->from.process), EndStage{order.stage, order.replica, why});
     start({move->to, ReplicaId{0}, move->from.process}, answers);
   }
@@ -147,7 +147,7 @@ Answers StartingDuty::on(const StageEnded& ended, Instant /*now*/) {
   if (truth_.is_ending()) return answers;
   const auto starter = starting_.ended(ended.replica);
   if (!starter) return answers;
-  answers.announce("start_failed", compose("stage/", ended.stage), ended.reason);
+  answers.announce(RunEventKind::kStartFailed, compose("stage/", ended.stage), ended.reason);
   if (!starter->was_told_to_end) {
     const ProcessIncarnation process = starter->process;
     answers.tell(ReplicaFailed{process, ended.reason});
@@ -222,11 +222,11 @@ Answers StartingDuty::on(const ReplicaFailed& failed, Instant now) {
   const std::string what = compose("replicas on it ended more than ", truth_.config.restart_budget, " times within ",
                                    window, " s, the last: ", failed.reason);
   if (!truth_.roster.stages_of(failed.process).empty()) {  // a shared device that serves another stage well
-    answers.announce("restart_budget_spent", worker, what + "; it serves another stage, and rests");
+    answers.announce(RunEventKind::kRestartBudgetSpent, worker, what + "; it serves another stage, and rests");
     return answers;
   }
   const std::string why = what + "; its keeper starts the process again";
-  answers.announce("restart_budget_spent", worker, why);
+  answers.announce(RunEventKind::kRestartBudgetSpent, worker, why);
   answers.send(to_node_agent(failed.process), EndProcess{why, 1});
   return answers;
 }
@@ -243,7 +243,7 @@ Answers StartingDuty::on(const TickCame& /*tick*/, Instant now) {
   if (is_bounded && now - truth_.clock.phase_since() >= *wait_max) {
     answers.tell(
         EndOfRun{4, explain_waiting(truth_, now) + "; start more nodes, or lower pipeline.stages or pipeline.replicas",
-                 "failed"});
+                 RunEventKind::kFailed});
   } else if (is_starting()) {
     replace_silent(now, answers);
     place_if_enough(now, answers);
@@ -258,7 +258,7 @@ void StartingDuty::replace_silent(Instant now, Answers& answers) {
     const SpawnStage& order = silent.order;
     const std::string worker = truth_.roster.processes.name_of(silent.process);
     const std::string why = "it has no state, and no more of it came for long";
-    answers.announce("start_given_up", compose("stage/", order.stage, "/", order.slot),
+    answers.announce(RunEventKind::kStartGivenUp, compose("stage/", order.stage, "/", order.slot),
                      compose("on ", worker, ": ", why));
     answers.send(to_node_agent(silent.process), EndStage{order.stage, order.replica, why});
     starts_.rest(worker, now + StartingReplicas::kSilenceMax);
@@ -290,7 +290,7 @@ void StartingDuty::admit(Instant now, Answers& answers) {
         EndOfRun{kGivenUpStatus,
                  compose("replicas of stage ", other.order.stage, " start with different states (",
                          truth_.roster.processes.name_of(other.process), " at version ", other.ready->version, ")"),
-                 "failed"});
+                 RunEventKind::kFailed});
   }
   if (!are_enough(progress, now)) return;
   const auto replicas = starting_.take_ready();
@@ -303,7 +303,7 @@ void StartingDuty::admit(Instant now, Answers& answers) {
                  EndStage{late.order.stage, late.order.replica, "the others train without it"});
   }
   answers.tell(TrainingBegins{version});
-  answers.announce("training", "run",
+  answers.announce(RunEventKind::kTraining, "run",
                    compose(counted(truth_.config.stages, "stage"), " with ", counted(replicas.size(), "replica"),
                            " in all ", is_or_are(truth_.config.stages), " ready"));
 }

@@ -41,19 +41,18 @@ Answers StepDuty::on(const Commit& commit, Instant /*now*/) {
   Answers answers;
   ballots_.forget_step();
   if (commit.skip) {
-    answers.announce("step_skipped", commit.skip->tensor,
+    answers.announce(RunEventKind::kStepSkipped, commit.skip->tensor,
                      compose("not finite or out of range in microbatch ", commit.skip->microbatch));
     const auto diverged = divergence_in(commit, truth_.view().skips_in_a_row() - 1, checkpoints_kept(truth_));
     if (diverged && !diverged->is_saved) {
-      answers.tell(EndOfRun{kDiverged, diverged->reason, "failed"});
+      answers.tell(EndOfRun{kDiverged, diverged->reason, RunEventKind::kFailed});
       return answers;
     }
   }
   // After a missed round, a leaver may be the only one with its mean: it goes before, and those left
   // vote for the round anew (P-20).
   const bool is_last = truth_.last_step.is_committed();
-  const bool may_anybody_go =
-      truth_.roster.giving_way || !truth_.leavers_not_missed().empty() || truth_.may_mover_go();
+  const bool may_anybody_go = truth_.roster.giving_way || !truth_.leavers_not_missed().empty() || truth_.may_mover_go();
   const bool leave_now = !is_last && ballots_.is_round_missed(truth_.view()) && may_anybody_go;
   answers.tell(leave_now ? RunFact(LeaversDue{}) : RunFact(RoundsDue{}));
   answers.tell(LossDue{});
@@ -100,7 +99,7 @@ void StepDuty::commit(Instant now, Answers& answers) {
   const std::uint64_t version = truth_.view().committed_steps() + 1;
   const auto diverged = divergence_in(commit, truth_.view().skips_in_a_row(), checkpoints_kept(truth_));
   const bool ends_saved = diverged && diverged->is_saved;
-  if (ends_saved) answers.tell(EndsAfterStep{{diverged->reason, "failed", kDiverged}});
+  if (ends_saved) answers.tell(EndsAfterStep{{diverged->reason, RunEventKind::kFailed, kDiverged}});
   commit.is_last = ends_saved || truth_.last_step.is_at(version);
   choose_savers(commit, version, answers);
   const StepTimer::Taken taken = timer_.committed(now);

@@ -75,8 +75,8 @@ Answers WatchDuty::on(const TickCame& /*tick*/, Instant now) {
   for (const HealthChange& change : signs_.look(now)) {
     const std::string name = processes.name_of(change.process);
     switch (change.health) {
-      case Health::kGood: answers.announce("trusted", name, change.reason); break;
-      case Health::kSuspected: answers.announce("suspected", name, change.reason); break;
+      case Health::kGood: answers.announce(RunEventKind::kTrusted, name, change.reason); break;
+      case Health::kSuspected: answers.announce(RunEventKind::kSuspected, name, change.reason); break;
       case Health::kDead: answers.tell(GivenUp{change.process, change.reason}); break;
     }
   }

@@ -72,8 +72,8 @@ template SupervisorEffects SupervisorCore::hear(const Revocations&, Instant);
 
 // Gives metrics the events of stages and of storage.
 SupervisorEffects SupervisorCore::hear(const RunEvent& event, Instant /*now*/) {
-  if (event.event == kDataUnreadable) truth_.unreadable_text = event.reason;
-  if (event.event == kDataReadAgain) truth_.unreadable_text.reset();
+  if (event.kind == RunEventKind::kDataUnreadable) truth_.unreadable_text = event.reason;
+  if (event.kind == RunEventKind::kDataReadAgain) truth_.unreadable_text.reset();
   send(to_metrics(), event);
   return take_effects();
 }
@@ -96,9 +96,9 @@ void SupervisorCore::take(SupervisorEffect effect) {
 }
 
 void SupervisorCore::take(const Announcement& announcement) {
-  const auto& [event, subject, reason] = announcement;
-  take(Note{compose(event, " ", subject, ": ", reason)});
-  send(to_metrics(), RunEvent{event, subject, reason, truth_.steps_done()});
+  const auto& [kind, subject, reason] = announcement;
+  take(Note{compose(word_of(kind), " ", subject, ": ", reason)});
+  send(to_metrics(), RunEvent{kind, subject, reason, truth_.steps_done()});
 }
 
 SupervisorEffects SupervisorCore::begin(Instant now) {

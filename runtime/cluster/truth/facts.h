@@ -189,7 +189,7 @@ struct DismissalDue {};  // of whoever is still there, once the run is over
 struct EndOfRun {
   int exit_status = 0;
   std::string reason;
-  std::string event;  // "finished", "stopped", "failed"
+  RunEventKind kind{};  // kFinished, kStopped, kFailed
 };
 struct EndsAgain {};  // the last words of it were cut short
 struct HandsOver {    // this process alone ends; the next term goes on
@@ -207,7 +207,8 @@ using RunFact =
 
 // An event of the run and a line of the log, as of the steps that are committed.
 struct Announcement {
-  std::string event, subject, reason;
+  RunEventKind kind{};
+  std::string subject, reason;
 };
 
 using DutyAnswer = OneOf<SupervisorEffect, Announcement, RunFact>;
@@ -219,8 +220,8 @@ class Answers {
   void append(JournalBody body) { perform(AppendEntry{std::move(body)}); }
   void note(std::string text) { perform(Note{std::move(text)}); }
   void perform(SupervisorEffect effect) { all_.emplace_back(std::move(effect)); }
-  void announce(std::string event, std::string subject, std::string reason) {
-    all_.emplace_back(Announcement{std::move(event), std::move(subject), std::move(reason)});
+  void announce(RunEventKind kind, std::string subject, std::string reason) {
+    all_.emplace_back(Announcement{kind, std::move(subject), std::move(reason)});
   }
   void tell(RunFact fact) { all_.emplace_back(std::move(fact)); }
   [[nodiscard]] const std::vector<DutyAnswer>& all() const { return all_; }

@@ -20,10 +20,7 @@
 
 namespace shoal {
 
-// The event that tells a person of a refusal; its subject is the peer.
-inline constexpr std::string_view kPeerRefused = "peer_refused";
-
-// Returns "node/guest": the name whose certificates are refused.
+// Returns "node/guest": the name whose certificates are refused; the subject of the event that says so.
 [[nodiscard]] inline std::string peer_text(const PeerRefused& refusal) {
   return compose(refusal.role == ProcessRole::kStorage ? "storage/" : "node/", refusal.name);
 }

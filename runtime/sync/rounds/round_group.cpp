@@ -77,7 +77,7 @@ bool RoundGroupCore::has_quorum(const Round& round) const {
 }
 
 void RoundGroupCore::try_again(const RoundId& id, Round& round, const SumFailure& failure, Instant now) {
-  tell(failure.event, id, failure.why);
+  tell(failure.kind, id, failure.why);
   round.sum.tried_in_vain();
   announce(id, round, failure.why, now);
 }
@@ -182,8 +182,8 @@ void RoundGroupCore::send_to(Incarnation member, MessageBody body) {
   if (known) effects_.letters.push_back({kSpawnerProcess, to_stage(known->process, member), std::move(body)});
 }
 
-void RoundGroupCore::tell(const std::string& event, const RoundId& id, const std::string& why) {
-  RunEvent told{event, compose("sync_group/", config_.stage), compose(name_of(id), ": ", why), view_.committed_steps()};
+void RoundGroupCore::tell(RunEventKind kind, const RoundId& id, const std::string& why) {
+  RunEvent told{kind, compose("sync_group/", config_.stage), compose(name_of(id), ": ", why), view_.committed_steps()};
   effects_.letters.push_back({kSpawnerProcess, to_metrics(), std::move(told)});
 }
 
@@ -193,7 +193,7 @@ void RoundGroupCore::tell_who_missed(const CommitRound& entry) {
   for (const ReplicaMember& member : members()) absent.insert(member.incarnation);
   for (const RoundShare& share : entry.shares) absent.erase(share.member);
   if (!absent.empty())
-    tell("round_closed", entry.round, compose("without ", list_members(absent), ", too late for it"));
+    tell(RunEventKind::kRoundClosed, entry.round, compose("without ", list_members(absent), ", too late for it"));
 }
 
 SyncGroupEffects RoundGroupCore::take_effects() { return std::exchange(effects_, {}); }

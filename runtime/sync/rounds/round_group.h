@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 
+#include "messages/values/run_events.h"
 #include "runtime/base/config.h"
 #include "runtime/base/time/watched_time.h"
 #include "runtime/journal/round_plan.h"
@@ -72,7 +73,7 @@ class RoundGroupCore {
   void conclude(const RoundId& id, Round& round, Instant now);
   void give(const Round& round);
   void send_to(Incarnation member, MessageBody body);
-  void tell(const std::string& event, const RoundId& id, const std::string& why);
+  void tell(RunEventKind kind, const RoundId& id, const std::string& why);
   void tell_who_missed(const CommitRound& entry);
   [[nodiscard]] SyncGroupEffects take_effects();
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "messages/values/run_events.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
 #include "runtime/base/text/json_fields.h"
@@ -14,18 +15,27 @@
 namespace shoal {
 namespace {
 
-using KindOfEvent = std::pair<std::string_view, MomentKind>;
+using KindOfEvent = std::pair<RunEventKind, MomentKind>;
 constexpr std::array kKinds = {
-    KindOfEvent{"injected", MomentKind::kFault},     KindOfEvent{"process_lost", MomentKind::kFault},
-    KindOfEvent{"stage_lost", MomentKind::kFault},   KindOfEvent{"stage_ended", MomentKind::kFault},
-    KindOfEvent{"restarted", MomentKind::kFault},    KindOfEvent{"escalated", MomentKind::kFault},
-    KindOfEvent{"peer_refused", MomentKind::kFault}, KindOfEvent{"digest_mismatch", MomentKind::kFault},
-    KindOfEvent{"failed", MomentKind::kFault},       KindOfEvent{"microbatch_quarantined", MomentKind::kFault},
-    KindOfEvent{"joined", MomentKind::kJoin},        KindOfEvent{"returned", MomentKind::kJoin},
-    KindOfEvent{"replica_added", MomentKind::kJoin}, KindOfEvent{"rolled_back", MomentKind::kReturn},
-    KindOfEvent{"resumed", MomentKind::kReturn},     KindOfEvent{"round", MomentKind::kRound},
-    KindOfEvent{"moved", MomentKind::kJoin},         KindOfEvent{"checkpoint", MomentKind::kCheckpoint},
-    KindOfEvent{"branch", MomentKind::kBranch},
+    KindOfEvent{RunEventKind::kInjected, MomentKind::kFault},
+    KindOfEvent{RunEventKind::kProcessLost, MomentKind::kFault},
+    KindOfEvent{RunEventKind::kStageLost, MomentKind::kFault},
+    KindOfEvent{RunEventKind::kStageEnded, MomentKind::kFault},
+    KindOfEvent{RunEventKind::kRestarted, MomentKind::kFault},
+    KindOfEvent{RunEventKind::kEscalated, MomentKind::kFault},
+    KindOfEvent{RunEventKind::kPeerRefused, MomentKind::kFault},
+    KindOfEvent{RunEventKind::kDigestMismatch, MomentKind::kFault},
+    KindOfEvent{RunEventKind::kFailed, MomentKind::kFault},
+    KindOfEvent{RunEventKind::kMicrobatchQuarantined, MomentKind::kFault},
+    KindOfEvent{RunEventKind::kJoined, MomentKind::kJoin},
+    KindOfEvent{RunEventKind::kReturned, MomentKind::kJoin},
+    KindOfEvent{RunEventKind::kReplicaAdded, MomentKind::kJoin},
+    KindOfEvent{RunEventKind::kRolledBack, MomentKind::kReturn},
+    KindOfEvent{RunEventKind::kResumed, MomentKind::kReturn},
+    KindOfEvent{RunEventKind::kRound, MomentKind::kRound},
+    KindOfEvent{RunEventKind::kMoved, MomentKind::kJoin},
+    KindOfEvent{RunEventKind::kCheckpoint, MomentKind::kCheckpoint},
+    KindOfEvent{RunEventKind::kBranch, MomentKind::kBranch},
 };
 
 // True where it happened to weights, which a run that goes back has no more.
@@ -99,20 +109,21 @@ void RunSeriesReader::add_evaluation(const Fields& fields) {
 }
 
 void RunSeriesReader::add_event(const Fields& fields) {
-  const std::string event = fields.text("event");
-  if (event == "eval") return add_evaluation(fields);
+  const auto event = run_event_kind(fields.text("event"));
+  if (event == RunEventKind::kEvaluation) return add_evaluation(fields);
   std::uint64_t applied = fields.count("step");
   const bool is_of_run = fields.text("subject") == "run";
-  const bool goes_back = is_of_run && (event == "rolled_back" || event == "resumed");
+  const bool goes_back = is_of_run && (event == RunEventKind::kRolledBack || event == RunEventKind::kResumed);
   if (went_back_to_) applied = std::min(applied, *went_back_to_);
-  if (goes_back || event == "branch") go_back_to(applied), went_back_to_ = applied;
-  is_cut_ = is_cut_ || (event == "resumed" && fields.text("subject") == "spawner");
-  if (event == "finished" && !series_.evaluations.empty()) {  // a file of a version that did not say so
+  if (goes_back || event == RunEventKind::kBranch) go_back_to(applied), went_back_to_ = applied;
+  is_cut_ = is_cut_ || (event == RunEventKind::kResumed && fields.text("subject") == "spawner");
+  if (event == RunEventKind::kFinished && !series_.evaluations.empty()) {  // a file of a version that did not say so
     SeriesEvaluation& last = series_.evaluations.back();
     last.is_final = last.is_final || last.applied == fields.count("steps");
   }
-  if (event == "round" && !fields.text("subject").starts_with("stage 0 ")) return;  // one of each is enough
-  const auto kind = std::ranges::find(kKinds, event, &KindOfEvent::first);
+  if (event == RunEventKind::kRound && !fields.text("subject").starts_with("stage 0 "))
+    return;  // one of each is enough
+  const auto kind = std::ranges::find_if(kKinds, [&event](const KindOfEvent& known) { return known.first == event; });
   if (kind != kKinds.end()) series_.moments.push_back({kind->second, applied, elapsed_s_});
 }
 

@@ -54,7 +54,7 @@ std::string to_json_line(const BranchRecord& record) {
   }
   const std::string reason =
       compose("from step ", record.step, ", as branch ", record.branch, ": ", text_of(record.changes));
-  return json_text(Json{{"event", "branch"},
+  return json_text(Json{{"event", word_of(RunEventKind::kBranch)},
                         {"subject", record.name},
                         {"reason", reason},
                         {"step", record.step},

@@ -12,11 +12,14 @@ constexpr std::size_t kRatesMax = 4096;
 
 // Rounds are part of undisturbed training, and so is a member late for one; a run that begins disturbs nothing.
 bool is_disturbance(const EventFacts& event) {
-  return event.word != "round" && event.word != "round_closed" && event.word != "started";
+  return event.kind != RunEventKind::kRound && event.kind != RunEventKind::kRoundClosed &&
+         event.kind != RunEventKind::kStarted;
 }
 
 // The next step is timed from this start, and no evaluation before it is in its time.
-bool is_new_clock(const EventFacts& event) { return event.word == "started" || event.word == "resumed"; }
+bool is_new_clock(const EventFacts& event) {
+  return event.kind == RunEventKind::kStarted || event.kind == RunEventKind::kResumed;
+}
 
 }  // namespace
 

@@ -93,10 +93,10 @@ LineFacts facts_of(std::string_view line) {
   if (line.starts_with(kStepLineBegin)) return step_facts(line);
   if (!line.starts_with(kEvent)) return {};
   EventFacts facts;
-  facts.word = text_at(line, kEvent);
+  facts.kind = run_event_kind(text_at(line, kEvent));
   facts.subject = text_at(line, "\"subject\":\"");
   facts.eval_ms = measured_at(line, "\"eval_ms\":");
-  if (facts.word == "checkpoint") read_saved(text_at(line, "\"reason\":\""), facts);
+  if (facts.kind == RunEventKind::kCheckpoint) read_saved(text_at(line, "\"reason\":\""), facts);
   facts.at = parse_utc_ms(text_at(line, "\"at\":\""));
   return facts;
 }

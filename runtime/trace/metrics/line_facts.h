@@ -9,6 +9,7 @@
 #include <string_view>
 #include <variant>
 
+#include "messages/values/run_events.h"
 #include "runtime/base/time/utc_time.h"
 
 namespace shoal {
@@ -33,11 +34,11 @@ struct StepFacts {
 };
 
 struct EventFacts {
-  std::string_view word;          // part of the line that was read
-  std::string_view subject;       // empty where it has none
-  double eval_ms = 0;             // for an evaluation; 0: not known
-  std::uint64_t saved_bytes = 0;  // for a checkpoint; 0: not known
-  double saved_s = 0;             // how long it took
+  std::optional<RunEventKind> kind;  // nothing for a word that no kind has
+  std::string_view subject;          // empty where it has none
+  double eval_ms = 0;                // for an evaluation; 0: not known
+  std::uint64_t saved_bytes = 0;     // for a checkpoint; 0: not known
+  double saved_s = 0;                // how long it took
   std::optional<WallTime> at;
 };
 

@@ -69,19 +69,19 @@ namespace {
   for (const RoundShare& share : round.shares) tokens += share.token_count;
   return {position.value,
           compose("stage ", round.stage, " fragment ", round.round.fragment, " round ", round.round.number),
-          round.step.value, "round",
+          round.step.value, RunEventKind::kRound,
           compose("the mean of ", counted(round.shares.size(), "replica"), " over ", counted(tokens, "token"), ", ",
                   counted(round.tokens_lost, "token"), " lost", trained_again(round, microbatches))};
 }
 
 // All replicas are there, at a start, after a roll-back, or back with a spawner that was started again.
 [[nodiscard]] bool begins_training(const RunEvent& event) {
-  return event.event == "training" || (event.event == "resumed" && event.subject == "spawner");
+  return event.kind == RunEventKind::kTraining || (event.kind == RunEventKind::kResumed && event.subject == "spawner");
 }
 
 // Its step is the one from which the run goes on, 0 included.
 [[nodiscard]] bool says_where_it_goes_on(const RunEvent& event) {
-  return event.subject == "run" && (event.event == "rolled_back" || event.event == "resumed");
+  return event.subject == "run" && (event.kind == RunEventKind::kRolledBack || event.kind == RunEventKind::kResumed);
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ namespace {
 std::optional<std::uint64_t> steps_at_end(const MetricsOutput& output) {
   if (const auto* last = std::get_if<FinalRecord>(&output)) return last->steps;
   const auto* event = std::get_if<RunEvent>(&output);
-  return event != nullptr && event->event == "failed" ? std::optional(event->step) : std::nullopt;
+  return event != nullptr && event->kind == RunEventKind::kFailed ? std::optional(event->step) : std::nullopt;
 }
 
 void MetricsCore::begin(JournalPosition live_after, std::optional<WrittenLines> written, Instant now, WorkEnd known) {
@@ -269,7 +269,8 @@ void MetricsCore::count(const ReplicaReport& report, std::vector<MetricsOutput>&
     if (config_.has_rounds) pending.reports.push_back(report);
     const auto [known, is_first] = pending.digests.emplace(report.stage, report.state_digest);
     if (!is_first && known->second != report.state_digest) {
-      out.emplace_back(RunEvent{"digest_mismatch", compose("stage ", report.stage, " replica ", report.replica),
+      out.emplace_back(RunEvent{RunEventKind::kDigestMismatch,
+                                compose("stage ", report.stage, " replica ", report.replica),
                                 "replicas of a stage differ after a commit (S-3)", report.step.value});
     }
     return;
@@ -347,7 +348,7 @@ std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result, Insta
 std::vector<MetricsOutput> MetricsCore::on(const RunEvent& event, Instant now) {
   if (is_over_) return {};
   if (begins_training(event)) work_end_ = {std::max(work_end_.position, view_.position()), now};
-  const bool is_end = event.event == "finished" || event.event == "stopped" || event.event == "failed";
+  const bool is_end = ends_run(event.kind);
   if (is_end) return end(event);
   RunEvent told = event;
   if (told.step == 0 &&
@@ -361,7 +362,7 @@ std::vector<MetricsOutput> MetricsCore::on(const RunEvent& event, Instant now) {
 std::vector<MetricsOutput> MetricsCore::end(const RunEvent& event) {
   is_over_ = true;
   std::vector<MetricsOutput> out;
-  const bool is_failure = event.event == "failed";
+  const bool is_failure = event.kind == RunEventKind::kFailed;
   if (is_end_written_ && !is_failure) return out;
   for (auto& pending : pending_) close(std::move(pending), out);
   pending_.clear();
@@ -370,7 +371,7 @@ std::vector<MetricsOutput> MetricsCore::end(const RunEvent& event) {
     return out;
   }
   FinalRecord final_record;
-  final_record.event = event.event;
+  final_record.kind = event.kind;
   final_record.steps = event.step;
   final_record.tokens_total = tokens_total();
   LostTokens lost = view_.lost();

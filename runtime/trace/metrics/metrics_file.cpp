@@ -88,15 +88,14 @@ class LastLines {
 
 }  // namespace
 
-std::optional<std::string> end_told_by(const std::string& path) {
+std::optional<RunEventKind> end_told_by(const std::string& path) {
   nlohmann::json last;
   read_back(path, [&last](std::string_view line) {
     last = parse(line);
     return true;
   });
-  auto word = text_field(last, "event");
-  const bool is_end = word == "finished" || word == "stopped" || word == "failed";
-  return is_end ? std::move(word) : std::nullopt;
+  const auto kind = run_event_kind(text_field(last, "event").value_or(""));
+  return kind && ends_run(*kind) ? kind : std::nullopt;
 }
 
 std::optional<WrittenStep> newest_step_told_by(const std::string& path) {

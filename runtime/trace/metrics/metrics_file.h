@@ -8,14 +8,15 @@
 #include <optional>
 #include <string>
 
+#include "messages/values/run_events.h"
 #include "runtime/base/error.h"
 #include "runtime/trace/metrics/metrics_core.h"
 
 namespace shoal {
 
-// The word with which the last record of the file says that the run has ended: "finished", "stopped" or "failed" (after
-// which a keeper may start it again). Nothing: it goes on, or nobody can say.
-[[nodiscard]] std::optional<std::string> end_told_by(const std::string& path);
+// How the run has ended by the last record of the file: kFinished, kStopped, or kFailed, after which a keeper may start
+// it again. Nothing: it goes on, or nobody can say.
+[[nodiscard]] std::optional<RunEventKind> end_told_by(const std::string& path);
 
 // The newest step that a line tells of; nothing: none does. Reads from the end.
 [[nodiscard]] std::optional<WrittenStep> newest_step_told_by(const std::string& path);

@@ -52,8 +52,8 @@ void MetricsOutbox::keep(Line line) {
 Status MetricsOutbox::write_waiting(WallTime now) {
   if (lost_ > 0) {
     const std::string name = std::filesystem::path(path_).filename().string();
-    const RunEvent event{"lines_lost", name, compose(counted(lost_, "line"), " before this one: ", refusal_),
-                         lost_step_};
+    const RunEvent event{RunEventKind::kLinesLost, name,
+                         compose(counted(lost_, "line"), " before this one: ", refusal_), lost_step_};
     if (Status told = append(with_time(to_json_line(event), now)); !told) return told;
     told_lost_ += std::exchange(lost_, 0);
   }

@@ -14,18 +14,8 @@ constexpr double kMsPerSecond = 1000;
 
 double ms_between(WallTime from, WallTime to) { return std::chrono::duration<double, std::milli>(to - from).count(); }
 
-// Says whether an event belongs to an undisturbed run. After any other one a slow step was held up.
-bool is_calm(std::string_view word) {
-  static constexpr std::array<std::string_view, 27> kWords = {
-      "started",       "training",         "resumed",       "joined",
-      "returned",      "trusted",          "draining",      "left",
-      "view",          "replica_starting", "replica_added", "round",
-      "round_closed",  "checkpoint",       "eval",          "checkpoint_delayed",
-      "step_skipped",  "mixed_kernels",    "stopping",      "summary",
-      "branch",        "checkpoint_asked", "moving",        "moved",
-      "move_given_up", "sums_chosen",      "memory"};
-  return std::ranges::find(kWords, word) != kWords.end();
-}
+// Says whether an event belongs to an undisturbed run; a word of another version is no part of one.
+bool is_calm(const EventFacts& event) { return event.kind && row_of(*event.kind).is_calm; }
 
 void add(ByteCounts& sum, const LineBytes& bytes) {
   sum.activation += bytes[0];
@@ -77,7 +67,7 @@ bool SpanTally::is_of_former(const LineFacts& facts) const {
   if (start_.has_trained) return false;
   if (const auto* step = std::get_if<StepFacts>(&facts)) return step->is_filled;
   const auto* event = std::get_if<EventFacts>(&facts);
-  return event != nullptr && (event->word == "round" || event->word == "checkpoint");
+  return event != nullptr && (event->kind == RunEventKind::kRound || event->kind == RunEventKind::kCheckpoint);
 }
 
 void SpanTally::begin_training() {
@@ -86,7 +76,7 @@ void SpanTally::begin_training() {
 }
 
 void SpanTally::add(const EventFacts& event) {
-  if (event.word == "started") {
+  if (event.kind == RunEventKind::kStarted) {
     end_former();
     settle_checkpoint();
     if (start_.told) former_ = start_;
@@ -95,10 +85,10 @@ void SpanTally::add(const EventFacts& event) {
   }
   if (!start_.began) start_.began = event.at;
   // The line of a branch stands before that of the start which takes it.
-  if (event.at && event.word != "branch") start_.told = event.at;
-  const bool is_taken_over = event.word == "resumed" && event.subject == "spawner";
-  if (is_taken_over || event.word == "training") begin_training();
-  const bool goes_on = is_taken_over || (event.word == "training" && start_.is_disturbed);
+  if (event.at && event.kind != RunEventKind::kBranch) start_.told = event.at;
+  const bool is_taken_over = event.kind == RunEventKind::kResumed && event.subject == "spawner";
+  if (is_taken_over || event.kind == RunEventKind::kTraining) begin_training();
+  const bool goes_on = is_taken_over || (event.kind == RunEventKind::kTraining && start_.is_disturbed);
   if (goes_on && start_.stepped) start_.went_on = event.at;
   start_.is_taken_over = start_.is_taken_over || is_taken_over;
   if (is_taken_over) {  // the next step is timed from this spawner's start: no evaluation before it is in its time
@@ -107,21 +97,21 @@ void SpanTally::add(const EventFacts& event) {
     (start_.stepped ? gaps_ms_ : start_ms_) -= evaluated_ms;
   }
   start_.evaluated_ms += event.eval_ms;
-  start_.is_disturbed = start_.is_disturbed || !is_calm(event.word);
-  start_.is_left = start_.is_left || event.word == "left";
-  if (event.word == "stopping") start_.stopping = event.at;
+  start_.is_disturbed = start_.is_disturbed || !is_calm(event);
+  start_.is_left = start_.is_left || event.kind == RunEventKind::kProcessLeft;
+  if (event.kind == RunEventKind::kStopping) start_.stopping = event.at;
   count(event);
 }
 
 void SpanTally::count(const EventFacts& event) {
   FaultCounts& faults = sum_.faults;
-  if (event.word == "process_lost") ++faults.processes;
-  if (event.word == "stage_ended" || event.word == "restarted") ++faults.actors;
-  if (event.word == "resumed" && event.subject == "spawner") ++faults.spawners;
-  if (event.word == "rolled_back") ++faults.rollbacks;
-  if (event.word == "microbatch_quarantined") ++faults.quarantined;
-  if (event.word == "round" && event.subject.starts_with("stage 0 ")) ++sum_.rounds;
-  if (event.word != "checkpoint") return;
+  if (event.kind == RunEventKind::kProcessLost) ++faults.processes;
+  if (event.kind == RunEventKind::kStageEnded || event.kind == RunEventKind::kRestarted) ++faults.actors;
+  if (event.kind == RunEventKind::kResumed && event.subject == "spawner") ++faults.spawners;
+  if (event.kind == RunEventKind::kRolledBack) ++faults.rollbacks;
+  if (event.kind == RunEventKind::kMicrobatchQuarantined) ++faults.quarantined;
+  if (event.kind == RunEventKind::kRound && event.subject.starts_with("stage 0 ")) ++sum_.rounds;
+  if (event.kind != RunEventKind::kCheckpoint) return;
   ++sum_.checkpoints.count;
   sum_.checkpoints.bytes += event.saved_bytes;
   sum_.checkpoints.seconds += event.saved_s;
@@ -230,7 +220,7 @@ SpanSummary SpanTally::of(std::uint64_t steps, WallTime now) const {
 void RunSummary::add(std::string_view line) {
   const LineFacts facts = facts_of(line);
   const auto* event = std::get_if<EventFacts>(&facts);
-  if (event != nullptr && event->word == "started") {
+  if (event != nullptr && event->kind == RunEventKind::kStarted) {
     life_ = SpanTally();
     ++starts_;
   }

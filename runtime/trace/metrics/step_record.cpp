@@ -150,7 +150,7 @@ std::string to_json_line(const StepRecord& record) {
 }
 
 std::string to_json_line(const EvalRecord& record) {
-  Json json{{"event", "eval"},
+  Json json{{"event", word_of(RunEventKind::kEvaluation)},
             {"step", record.step},
             {"final", record.is_final},
             {"windows", record.windows},
@@ -164,7 +164,7 @@ std::string to_json_line(const EvalRecord& record) {
 }
 
 std::string to_json_line(const SummaryRecord& record) {
-  return json_text(Json{{"event", "summary"},
+  return json_text(Json{{"event", word_of(RunEventKind::kSummary)},
                         {"steps", record.steps},
                         {"starts", record.starts},
                         {"life", to_json(record.life)},
@@ -173,7 +173,7 @@ std::string to_json_line(const SummaryRecord& record) {
 std::string to_json_line(const EvalProgress&) { return {}; }
 
 std::string to_json_line(const FinalRecord& record) {
-  return json_text(Json{{"event", record.event},
+  return json_text(Json{{"event", word_of(record.kind)},
                         {"steps", record.steps},
                         {"tokens_total", record.tokens_total},
                         {"goodput", record.goodput ? number(*record.goodput) : Json()},
@@ -182,7 +182,7 @@ std::string to_json_line(const FinalRecord& record) {
 }
 
 std::string to_json_line(const ViewRecord& record) {
-  return json_text(Json{{"event", record.event},
+  return json_text(Json{{"event", word_of(record.kind)},
                         {"subject", record.change},
                         {"reason", record.reason},
                         {"step", record.step},
@@ -191,7 +191,7 @@ std::string to_json_line(const ViewRecord& record) {
 
 std::string to_json_line(const RunEvent& event) {
   return json_text(
-      Json{{"event", event.event}, {"subject", event.subject}, {"reason", event.reason}, {"step", event.step}});
+      Json{{"event", word_of(event.kind)}, {"subject", event.subject}, {"reason", event.reason}, {"step", event.step}});
 }
 
 }  // namespace shoal

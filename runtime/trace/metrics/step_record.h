@@ -71,12 +71,12 @@ struct ViewRecord {
   std::uint64_t position = 0;  // in the journal
   std::string change;
   std::uint64_t step = 0;  // steps committed before it
-  std::string event = "view";
+  RunEventKind kind = RunEventKind::kView;
   std::string reason = "journal";
 };
 
 struct FinalRecord {
-  std::string event = "finished";  // or "stopped"
+  RunEventKind kind = RunEventKind::kFinished;  // or kStopped
   std::uint64_t steps = 0;
   std::uint64_t tokens_total = 0;
   // See goodput.h; of the lines before this one. Nothing where there was no undisturbed step.

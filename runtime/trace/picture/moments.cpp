@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "messages/values/run_events.h"
 #include "runtime/base/compose.h"
 #include "runtime/trace/report/endings.h"
 
@@ -17,24 +18,26 @@ constexpr std::size_t kMomentsMax = 12;
 
 // Returns a caption for what the supervisor and the sync groups tell people; empty for what is left out.
 std::string sentence_of(std::string_view told) {
-  static const std::map<std::string_view, std::string> kSentences = {
-      {"process_lost", "the spawner notices that a process is gone:"},
-      {"left", "a process leaves, as it was asked to:"},
-      {"stage_ended", "a replica ends:"},
-      {"stage_lost", "a stage has no replica left:"},
-      {"joined", "a process joins:"},
-      {"rejoined", "a process comes back:"},
-      {"moving", "a replica is to move to a stage that needs it more:"},
-      {"moved", "a replica that has moved serves:"},
-      {"rolled_back", "the run goes back to its newest checkpoint"},
-      {"resumed", "the run goes on"},
-      {"training", "all replicas are ready: training goes on"},
-      {"restarted", "the supervisor starts an actor again:"},
-      {"microbatch_missing", "microbatches that only the dead replica had counted are asked for again, stage"},
-      {"microbatch_twice", "a microbatch was computed twice: the stage is zeroed and replayed, stage"},
-      {"checkpoint", "a checkpoint is on disk:"}};
+  static const std::map<RunEventKind, std::string> kSentences = {
+      {RunEventKind::kProcessLost, "the spawner notices that a process is gone:"},
+      {RunEventKind::kProcessLeft, "a process leaves, as it was asked to:"},
+      {RunEventKind::kStageEnded, "a replica ends:"},
+      {RunEventKind::kStageLost, "a stage has no replica left:"},
+      {RunEventKind::kJoined, "a process joins:"},
+      {RunEventKind::kReturned, "a process comes back:"},
+      {RunEventKind::kMoving, "a replica is to move to a stage that needs it more:"},
+      {RunEventKind::kMoved, "a replica that has moved serves:"},
+      {RunEventKind::kRolledBack, "the run goes back to its newest checkpoint"},
+      {RunEventKind::kResumed, "the run goes on"},
+      {RunEventKind::kTraining, "all replicas are ready: training goes on"},
+      {RunEventKind::kRestarted, "the supervisor starts an actor again:"},
+      {RunEventKind::kMicrobatchMissing,
+       "microbatches that only the dead replica had counted are asked for again, stage"},
+      {RunEventKind::kMicrobatchTwice, "a microbatch was computed twice: the stage is zeroed and replayed, stage"},
+      {RunEventKind::kCheckpoint, "a checkpoint is on disk:"}};
   const auto end = told.find(' ');
-  const auto found = kSentences.find(told.substr(0, end));
+  const auto kind = run_event_kind(told.substr(0, end));
+  const auto found = kind ? kSentences.find(*kind) : kSentences.end();
   if (found == kSentences.end()) return {};
   const std::string subject = end == std::string_view::npos ? "" : std::string(told.substr(end + 1));
   return found->second.ends_with(':') ? found->second + " " + subject : found->second;
@@ -64,7 +67,8 @@ class Moments {
       const std::string_view told = event.detail_text();
       std::string text = sentence_of(told);
       if (text.ends_with("stage")) text += compose(" ", event.cause.hop);
-      const bool is_fault = told.starts_with("stage_ended");  // ended by itself; with its process, the process is lost
+      const bool is_fault = told.starts_with(
+          word_of(RunEventKind::kStageEnded));  // ended by itself; with its process, the process is lost
       if (is_fault) faults_.push_back(traced.time_ns);
       if (!text.empty()) add(traced.time_ns, text, is_fault);
     }

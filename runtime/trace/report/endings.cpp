@@ -5,10 +5,11 @@
 #include <optional>
 #include <string_view>
 
+#include "messages/values/run_events.h"
+
 namespace shoal {
 namespace {
 
-constexpr std::string_view kLeftWord = "left ";
 constexpr std::string_view kFinishWord = "FinishRun";
 
 // Returns the newest life of that name that had begun by then and was heard of around that time.
@@ -46,8 +47,11 @@ std::vector<LifeEnd> life_ends(const RunTrace& trace) {
   }
   for (const TracedEvent& traced : trace.events) {
     const std::string_view told = traced.event.detail_text();
-    if (traced.event.kind != TraceKind::kNote || !told.starts_with(kLeftWord)) continue;
-    const auto life = life_at(trace, told.substr(kLeftWord.size()), traced.time_ns);
+    const auto space = told.find(' ');
+    const bool is_left =
+        run_event_kind(told.substr(0, space)) == RunEventKind::kProcessLeft && space != std::string_view::npos;
+    if (traced.event.kind != TraceKind::kNote || !is_left) continue;
+    const auto life = life_at(trace, told.substr(space + 1), traced.time_ns);
     if (life) ends[*life] = LifeEnd::kLeft;
   }
   return ends;

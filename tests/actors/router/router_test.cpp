@@ -196,18 +196,18 @@ TEST(Router, LettersToWhoIsStillToComeAreKeptForIt) {
   Network net;
   net.spawner();
   const auto taken = std::make_shared<std::atomic<std::uint64_t>>(0);
-  net.say(1, to_metrics(), RunEvent{"early", "run", "nobody expects metrics", 0});
+  net.say(1, to_metrics(), RunEvent{RunEventKind::kStarted, "run", "nobody expects metrics", 0});
   caf::anon_send(net.published.at(1), Attach{Role::kMetrics, {}, {}, {}, {}, taken});
-  net.say(1, to_metrics(), RunEvent{"resumed", "run", "first words", 0});
+  net.say(1, to_metrics(), RunEvent{RunEventKind::kResumed, "run", "first words", 0});
   const auto metrics = std::make_shared<Heard>();
   net.others.push_back(net.system->spawn(recorder, metrics));
   caf::anon_send(net.published.at(1), Attach{Role::kMetrics, {}, {}, net.others.back(), {}, taken});
   net.drain();
-  net.say(1, to_metrics(), RunEvent{"training", "run", "more", 0});
+  net.say(1, to_metrics(), RunEvent{RunEventKind::kTraining, "run", "more", 0});
   const auto events = metrics->all<RunEvent>();
   ASSERT_EQ(events.size(), 2U);
-  EXPECT_EQ(events[0].event, "resumed");
-  EXPECT_EQ(events[1].event, "training");
+  EXPECT_EQ(events[0].kind, RunEventKind::kResumed);
+  EXPECT_EQ(events[1].kind, RunEventKind::kTraining);
 }
 
 TEST(Router, TheSpawnerReportsALostProcessAndLettersWaitForItsReturn) {

@@ -69,7 +69,7 @@ TEST(BranchAdvice, KnowsFromWhichStepOnAStateIsUseless) {
       if (step >= skipped_from) record.skipped = "the loss is not finite";
       lines += to_json_line(record) + "\n";
     }
-    return lines + to_json_line(RunEvent{"failed", "run", "training diverged", 24}) + "\n";
+    return lines + to_json_line(RunEvent{RunEventKind::kFailed, "run", "training diverged", 24}) + "\n";
   };
   const Scratch scratch;
   const auto useless = [&](double loss, std::uint64_t skipped_from) {

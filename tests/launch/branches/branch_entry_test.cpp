@@ -173,7 +173,7 @@ TEST_F(BranchEntry, FromADamagedCheckpointIsRefusedAndSaysWhichOneIsWhole) {
 
 TEST_F(BranchEntry, FromANewestCheckpointThatIsGoneIsRefused) {
   save_after({5});
-  add_line(to_json_line(RunEvent{"checkpoint", "step_10", "saved", 10}));
+  add_line(to_json_line(RunEvent{RunEventKind::kCheckpoint, "step_10", "saved", 10}));
   const auto record = look_at_branch(run_, plan("b"), now_, "5ha");
   ASSERT_FALSE(record.ok());
   EXPECT_THAT(record.failure().message, AllOf(HasSubstr("step_10"), HasSubstr("--from 5")));

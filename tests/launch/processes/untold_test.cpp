@@ -33,7 +33,7 @@ class Untold : public testing::Test {
   const Scratch scratch_;
   const RunDirectory run_{scratch_.path()};
   const std::string deaf_ =
-      with_time(to_json_line(RunEvent{"escalated", "router/spawner", "no answer for 4 s", 7}), kNow);
+      with_time(to_json_line(RunEvent{RunEventKind::kEscalated, "router/spawner", "no answer for 4 s", 7}), kNow);
 };
 
 TEST_F(Untold, NothingLeftIsNothingTold) {
@@ -42,8 +42,9 @@ TEST_F(Untold, NothingLeftIsNothingTold) {
 }
 
 TEST_F(Untold, WordsThatWereLeftAreToldOnceAndInTheirOrder) {
-  ASSERT_TRUE(leave_untold(run_, RunEvent{"escalated", "router/spawner", "no answer for 4 s", 7}, kNow).ok());
-  ASSERT_TRUE(leave_untold(run_, RunEvent{"escalated", "router/spawner", "again", 9}, kNow).ok());
+  ASSERT_TRUE(
+      leave_untold(run_, RunEvent{RunEventKind::kEscalated, "router/spawner", "no answer for 4 s", 7}, kNow).ok());
+  ASSERT_TRUE(leave_untold(run_, RunEvent{RunEventKind::kEscalated, "router/spawner", "again", 9}, kNow).ok());
   EXPECT_THAT(lines(), IsEmpty()) << "who writes metrics.jsonl may still live";
   for (int start = 0; start < 2; ++start) {
     go_on({});
@@ -61,7 +62,7 @@ TEST_F(Untold, ACheckpointThatNoLineTellsOfIsTold) {
 }
 
 TEST_F(Untold, ACheckpointThatWasToldOrThatIsTheBeginningIsNot) {
-  const std::string told = to_json_line(RunEvent{"checkpoint", "step_20", "512 bytes in 0.1 s", 20});
+  const std::string told = to_json_line(RunEvent{RunEventKind::kCheckpoint, "step_20", "512 bytes in 0.1 s", 20});
   (void)scratch_.file("metrics.jsonl", told + "\n");
   go_on(after(20));
   go_on(after(0));
@@ -74,10 +75,11 @@ TEST_F(Untold, AFailureIsToldWithTheSummaryOfTheLinesBeforeIt) {
   StepRecord step;
   step.tokens = 100;
   step.step_ms = 1000;
-  const std::string started = with_time(to_json_line(RunEvent{"started", "run", "a person begins it", 0}), kNow);
+  const std::string started =
+      with_time(to_json_line(RunEvent{RunEventKind::kStarted, "run", "a person begins it", 0}), kNow);
   const std::string trained = with_time(to_json_line(step), kNow + std::chrono::seconds(1));
   (void)scratch_.file("metrics.jsonl", started + "\n" + trained + "\n");
-  const RunEvent failed{"failed", "run", "the journal cannot be read", 1};
+  const RunEvent failed{RunEventKind::kFailed, "run", "the journal cannot be read", 1};
   ASSERT_TRUE(leave_untold(run_, failed, kNow + std::chrono::seconds(3)).ok());
   ASSERT_TRUE(tell_left(run_).ok());
   const auto told = lines();

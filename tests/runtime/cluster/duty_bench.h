@@ -130,10 +130,11 @@ std::vector<Body> entries(const Answers& answers) {
   return found;
 }
 
+// Returns the words of the events.
 inline std::vector<std::string> announced(const Answers& answers) {
   std::vector<std::string> events;
   for (const DutyAnswer& answer : answers.all()) {
-    if (const auto* one = std::get_if<Announcement>(&answer)) events.push_back(one->event);
+    if (const auto* one = std::get_if<Announcement>(&answer)) events.emplace_back(word_of(one->kind));
   }
   return events;
 }

@@ -13,7 +13,7 @@ TEST(LastStep, IsTheTargetOrTheNextOneAfterAStop) {
   EXPECT_FALSE(last.is_at(9));
   EXPECT_TRUE(last.is_at(10));
   EXPECT_TRUE(last.is_at(11));
-  last.stop({"a person wants it", "stopped", 130});
+  last.stop({"a person wants it", RunEventKind::kStopped, 130});
   EXPECT_TRUE(last.is_at(1));
   ASSERT_TRUE(last.stopped());
   EXPECT_EQ(last.stopped()->exit_status, 130);
@@ -35,7 +35,7 @@ TEST(LastStep, IsFollowedByItsCheckpointAndTheEvaluation) {
 
 TEST(LastStep, OfARunThatWasStoppedIsSavedAndNotEvaluated) {
   LastStep last(kTarget);
-  last.stop({"a person wants it", "stopped", 130});
+  last.stop({"a person wants it", RunEventKind::kStopped, 130});
   last.committed(true);
   EXPECT_EQ(last.awaits(false), RunAwaits::kCheckpoint);
   EXPECT_EQ(last.awaits(true), RunAwaits::kNothing);
@@ -62,9 +62,9 @@ TEST(LastStep, IsDoneAgainAfterARollBack) {
 TEST(LastStep, AFailureIsKnownFromAStop) {
   LastStep last(kTarget);
   EXPECT_FALSE(last.has_failed());
-  last.stop({"a person wants it", "stopped", 130});
+  last.stop({"a person wants it", RunEventKind::kStopped, 130});
   EXPECT_FALSE(last.has_failed());
-  last.stop({"training diverged", "failed", 5});
+  last.stop({"training diverged", RunEventKind::kFailed, 5});
   EXPECT_TRUE(last.has_failed());
 }
 

@@ -523,7 +523,7 @@ TEST(DataLoaderCore, WaitsForATextThatCannotBeReadAndSaysSoOnce) {
   EXPECT_TRUE(loader.samples.asked.empty());
   auto events = loader.drain<RunEvent>();
   ASSERT_EQ(events.size(), 1U);
-  EXPECT_EQ(events[0].event, kDataUnreadable);
+  EXPECT_EQ(events[0].kind, RunEventKind::kDataUnreadable);
   EXPECT_EQ(events[0].reason, "the shard a.bin is gone");
   loader.samples.unreadable.reset();
   loader.tick(2s);
@@ -544,7 +544,7 @@ TEST(DataLoaderCore, SaysThatATextIsReadAgain) {
   loader.tick(2s);
   const auto events = loader.drain<RunEvent>();
   ASSERT_EQ(events.size(), 2U);
-  EXPECT_EQ(events[1].event, kDataReadAgain);
+  EXPECT_EQ(events[1].kind, RunEventKind::kDataReadAgain);
   EXPECT_EQ(loader.answer_all().size(), 0U) << "drained with the events";
 }
 

@@ -121,15 +121,15 @@ TEST(MailRoom, LettersToWhoIsStillToComeAreKeptForIt) {
   CoreNetwork net;
   net.spawner();
   const auto taken = std::make_shared<std::atomic<std::uint64_t>>(0);
-  net.say(1, to_metrics(), RunEvent{"early", "run", "nobody expects metrics", 0});
+  net.say(1, to_metrics(), RunEvent{RunEventKind::kStarted, "run", "nobody expects metrics", 0});
   net.core(1).attach({to_metrics(), false, {}, taken});
-  net.say(1, to_metrics(), RunEvent{"resumed", "run", "first words", 0});
+  net.say(1, to_metrics(), RunEvent{RunEventKind::kResumed, "run", "first words", 0});
   const auto metrics = net.processes.at(1)->attach({to_metrics(), true, {}, taken});
-  net.say(1, to_metrics(), RunEvent{"training", "run", "more", 0});
+  net.say(1, to_metrics(), RunEvent{RunEventKind::kTraining, "run", "more", 0});
   const auto events = metrics->all<RunEvent>();
   ASSERT_EQ(events.size(), 2U);
-  EXPECT_EQ(events[0].event, "resumed");
-  EXPECT_EQ(events[1].event, "training");
+  EXPECT_EQ(events[0].kind, RunEventKind::kResumed);
+  EXPECT_EQ(events[1].kind, RunEventKind::kTraining);
 }
 
 // A spawner, nodes 2 and 3 and storage 4.

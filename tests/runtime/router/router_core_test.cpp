@@ -207,7 +207,7 @@ TEST(RouterCore, AnInjectionThatNobodyComesForIsSaidToHaveMissed) {
   EXPECT_TRUE(metrics->all<RunEvent>().empty());
   net.advance(2s);
   ASSERT_EQ(metrics->all<RunEvent>().size(), 1U);
-  EXPECT_EQ(metrics->all<RunEvent>()[0].event, "injection_missed");
+  EXPECT_EQ(metrics->all<RunEvent>()[0].kind, RunEventKind::kInjectionMissed);
   EXPECT_EQ(net.attach(3, Role::kStage, StageId{1}, kSecond)->ends, 0) << "it is given up";
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using Taken = std::shared_ptr<std::atomic<std::uint64_t>>;
 
-MessageBody numbered(std::uint64_t number) { return RunEvent{"e", "s", "r", number}; }
+MessageBody numbered(std::uint64_t number) { return RunEvent{RunEventKind::kStarted, "s", "r", number}; }
 std::uint64_t number_of(const MessageBody& body) { return std::get<RunEvent>(body).step; }
 
 TEST(UntakenLetters, TheNextLifeIsGivenWhatTheLastOneHadNotTaken) {

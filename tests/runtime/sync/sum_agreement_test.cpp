@@ -161,7 +161,7 @@ TEST(SumAgreement, DigestsThatDifferAreNamedAndFollowedByAPauseThatDoubles) {
     bench.reduce();
     const auto failure = bench.end_with(7, 8);
     ASSERT_TRUE(failure);
-    EXPECT_EQ(failure->event, "sums_differ");
+    EXPECT_EQ(failure->kind, RunEventKind::kSumsDiffer);
     EXPECT_EQ(failure->why, "the sums of replicas 11 and 12 differ");
     bench.sum.tried_in_vain();
     bench.begin();
@@ -193,7 +193,7 @@ TEST(SumAgreement, ASumThatDoesNotComeIsGivenUpLaterWithEachTryInVainAndNoLaterF
     bench.reduce();
     EXPECT_TRUE(bench.sum.hear(bench.reduced(kOther, 7), bench.now));
     EXPECT_EQ(bench.until_overdue(), timeout);
-    EXPECT_EQ(bench.sum.overdue(bench.now)->event, "reduce_timed_out");
+    EXPECT_EQ(bench.sum.overdue(bench.now)->kind, RunEventKind::kReduceTimedOut);
     EXPECT_EQ(bench.sum.overdue(bench.now)->why, "no sum from 11 in time");
     bench.sum.tried_in_vain();
     bench.begin();

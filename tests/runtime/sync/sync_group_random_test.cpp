@@ -84,8 +84,8 @@ class Swarm {
   void take(SyncGroupEffects effects) {
     for (Letter& letter : effects.letters) {
       const auto* event = std::get_if<RunEvent>(&letter.body);
-      zeroes += event && event->event == "microbatch_twice" ? 1 : 0;
-      gaps += event && event->event == "microbatch_missing" ? 1 : 0;
+      zeroes += event && event->kind == RunEventKind::kMicrobatchTwice ? 1 : 0;
+      gaps += event && event->kind == RunEventKind::kMicrobatchMissing ? 1 : 0;
       bag_.push_back(std::move(letter));
     }
     if (bag_.size() > 400) bag_.erase(bag_.begin(), bag_.begin() + 200);  // the oldest are lost

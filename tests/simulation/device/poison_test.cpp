@@ -51,7 +51,7 @@ void expect_it_alone(const SimulatedSwarm& swarm) {
   ASSERT_THAT(found, SizeIs(1)) << describe_run(swarm);
   EXPECT_EQ(found[0].step, swarm.shape().poison->step);
   EXPECT_EQ(found[0].microbatch, swarm.shape().poison->microbatch);
-  EXPECT_THAT(swarm.record().reasons_of("microbatch_quarantined"), SizeIs(1));
+  EXPECT_THAT(swarm.record().reasons_of(RunEventKind::kMicrobatchQuarantined), SizeIs(1));
 }
 
 class PoisonedMicrobatch : public testing::TestWithParam<Case> {};
@@ -79,7 +79,7 @@ TEST(PoisonedMicrobatch, ThatEndsOneReplicaOnlyIsCounted) {
     swarm.run();
     EXPECT_EQ(violations(swarm), "");
     EXPECT_THAT(quarantines_of(swarm), IsEmpty());
-    EXPECT_THAT(swarm.record().reasons_of("microbatch_suspected"), SizeIs(1));
+    EXPECT_THAT(swarm.record().reasons_of(RunEventKind::kMicrobatchSuspected), SizeIs(1));
   });
 }
 

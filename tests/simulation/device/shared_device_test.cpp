@@ -108,7 +108,7 @@ TEST(SharedDevice, MachinesThatJoinTakeStagesOver) {
     expect_good(swarm);
     if (!swarm.knobs().empty())
       return;  // small bounds lose letters that are asked for again; the run may be over before
-    taken_over += swarm.record().reasons_of("giving_way").size();
+    taken_over += swarm.record().reasons_of(RunEventKind::kGivingWay).size();
     std::map<ProcessIncarnation, int> serves;
     const View view = view_of(swarm);
     for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {

@@ -128,10 +128,10 @@ caf::behavior keep_metrics(caf::stateful_actor<KeptMetrics>* self, std::shared_p
 
 }  // namespace
 
-std::vector<std::string> SwarmRecord::reasons_of(const std::string& event) const {
+std::vector<std::string> SwarmRecord::reasons_of(RunEventKind kind) const {
   std::vector<std::string> reasons;
   for (const RunEvent& one : events) {
-    if (one.event == event) reasons.push_back(one.reason);
+    if (one.kind == kind) reasons.push_back(one.reason);
   }
   return reasons;
 }
@@ -427,7 +427,9 @@ std::uint64_t SimulatedSwarm::fingerprint() const {
   digest.add(network_.letters_sent());
   for (const JournalEntry& entry : journal()) digest.add(encode(entry));
   for (const RunEvent& event : record_->events) {
-    for (const std::string& word : {event.event, event.subject, event.reason}) digest.add(word);
+    digest.add(word_of(event.kind));
+    digest.add(event.subject);
+    digest.add(event.reason);
   }
   return digest.value();
 }

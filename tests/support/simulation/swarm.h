@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "actors/router/router.h"
+#include "messages/values/run_events.h"
 #include "runtime/base/config.h"
 #include "runtime/cluster/supervisor/supervisor.h"
 #include "runtime/executor/stage_executor.h"
@@ -96,7 +97,7 @@ struct SwarmRecord {
   std::shared_ptr<FakePasses> passes = std::make_shared<FakePasses>();
   std::shared_ptr<FakeSamples> samples = std::make_shared<FakeSamples>();  // with rounds: what stage 0 was given
 
-  [[nodiscard]] std::vector<std::string> reasons_of(const std::string& event) const;
+  [[nodiscard]] std::vector<std::string> reasons_of(RunEventKind kind) const;
 };
 
 class SimulatedSwarm {

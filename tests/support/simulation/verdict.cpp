@@ -353,7 +353,7 @@ std::vector<std::string> bug_violations(const std::vector<RunEvent>& events) {
   Violations found;
   for (const RunEvent& event : events) {
     const bool is_bug = event.reason.find("ENSURE(") != std::string::npos;
-    if (is_bug) found.push_back(compose("a bug: ", event.event, " ", event.subject, ": ", event.reason));
+    if (is_bug) found.push_back(compose("a bug: ", word_of(event.kind), " ", event.subject, ": ", event.reason));
   }
   return found;
 }
@@ -397,7 +397,7 @@ std::string describe_run(const SimulatedSwarm& swarm) {
   const auto& events = swarm.record().events;
   for (std::size_t at = events.size() - std::min(events.size(), kLastShown); at < events.size(); ++at) {
     const RunEvent& event = events[at];
-    text += compose("  step ", event.step, " ", event.event, " ", event.subject, ": ", event.reason, "\n");
+    text += compose("  step ", event.step, " ", word_of(event.kind), " ", event.subject, ": ", event.reason, "\n");
   }
   return text;
 }

@@ -79,7 +79,7 @@ void SaveDuty::want(const SaveGoal& goal, const std::string& reason, Answers& an
   if (wanted_ != goal.step) {
     wanted_ = goal.step;
     delayed_.clear();
-    answers.announce("checkpoint_asked", compose("step_", goal.step), reason);
+    answers.announce(RunEventKind::kCheckpointAsked, compose("step_", goal.step), reason);
   }
   const CheckpointDesk& desk = truth_.checkpoints;
   const bool is_on_its_way = desk.version_under_way().value_or(0) >= goal.step;

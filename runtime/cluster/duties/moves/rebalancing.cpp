@@ -232,7 +232,7 @@ void RebalanceDuty::begin(const StageMove& move, const std::string& reason, Inst
   if (limit > 0 && truth_.view().replicas_of(move.to).size() >= limit) return;
   why_not_.clear();
   mover_ = Mover{move.replica, member->process, *move.from, move.to, now};
-  answers.announce("moving", compose("stage/", *move.from, "/", member->slot),
+  answers.announce(RunEventKind::kMoving, compose("stage/", *move.from, "/", member->slot),
                    compose("on ", truth_.roster.processes.name_of(member->process), ": ", reason));
   answers.perform(AvoidReplicas{truth_.roster.leaving()});
 }
@@ -245,7 +245,7 @@ void RebalanceDuty::follow_mover(Instant now, Answers& answers) {
   if (!mover_->left_at) mover_->left_at = now;
   if (const auto slot = place_of(*mover_, truth_.view())) {
     move_took_ = now - mover_->since;
-    answers.announce("moved", compose("stage/", mover_->to, "/", *slot),
+    answers.announce(RunEventKind::kMoved, compose("stage/", mover_->to, "/", *slot),
                      compose("from stage ", mover_->from, ", on ", truth_.roster.processes.name_of(mover_->process),
                              ", ", duration_text(*move_took_), " after it was decided"));
     return mover_.reset();
@@ -260,7 +260,7 @@ void RebalanceDuty::follow_mover(Instant now, Answers& answers) {
 
 void RebalanceDuty::give_up(const std::string& why, Answers& answers) {
   const bool is_member = truth_.view().contains(mover_->replica);
-  answers.announce("move_given_up", truth_.roster.processes.name_of(mover_->process),
+  answers.announce(RunEventKind::kMoveGivenUp, truth_.roster.processes.name_of(mover_->process),
                    compose("from stage ", mover_->from, " to stage ", mover_->to, ": ", why));
   mover_.reset();
   if (is_member) answers.perform(AvoidReplicas{truth_.roster.leaving()});

@@ -32,7 +32,7 @@ void GivingWayDuty::choose(Answers& answers) {
   const auto member = superfluous();
   if (!member) return;
   roster_.giving_way = member->replica;
-  answers.announce("giving_way", roster_.processes.name_of(member->process),
+  answers.announce(RunEventKind::kGivingWay, roster_.processes.name_of(member->process),
                    compose("another worker serves stage ", member->stage, ", too"));
   answers.perform(AvoidReplicas{roster_.leaving()});
 }

@@ -93,7 +93,8 @@ TEST_F(RunEntry, WhatTheFormerStartLeftIsToldBeforeThisOneBegins) {
   ChosenRun run = chosen("run");
   ASSERT_TRUE(enter_run(run, {}).ok());
   const RunDirectory directory{run.directory};
-  ASSERT_TRUE(leave_untold(directory, RunEvent{"failed", "run", "why", 0}, std::chrono::system_clock::now()).ok());
+  ASSERT_TRUE(
+      leave_untold(directory, RunEvent{RunEventKind::kFailed, "run", "why", 0}, std::chrono::system_clock::now()).ok());
   run.is_resumed = true;
   ASSERT_TRUE(enter_run(run, {}).ok());
   const auto lines = read_file(directory.metrics());

@@ -33,7 +33,7 @@ TEST_F(EndingDutyTest, IsFinishedWhenTheLastStateIsSavedAndEvaluated) {
   EXPECT_TRUE(duty.on(EndDue{}, now).all().empty()) << "the evaluation is awaited";
   const Answers answers = duty.on(EvaluationResult{{}, 3, 1, 1, 1, true}, now);
   ASSERT_EQ(told<EndOfRun>(answers).size(), 1U);
-  EXPECT_EQ(told<EndOfRun>(answers)[0].event, "finished");
+  EXPECT_EQ(told<EndOfRun>(answers)[0].kind, RunEventKind::kFinished);
 }
 
 TEST_F(EndingDutyTest, AsksForTheCommitWhenARunIsStopped) {
@@ -49,16 +49,16 @@ TEST_F(EndingDutyTest, EndsAtOnceWhatDoesNotTrainYet) {
 }
 
 TEST_F(EndingDutyTest, RecordsTheEndOfATrainedRunAndTellsItsNodes) {
-  const Answers answers = duty.on(EndOfRun{0, "all 3 steps are committed", "finished"}, now);
+  const Answers answers = duty.on(EndOfRun{0, "all 3 steps are committed", RunEventKind::kFinished}, now);
   EXPECT_EQ(entries<FinishRun>(answers).size(), 1U);
   EXPECT_EQ(sent<EndProcess>(answers).size(), 4U);
   follow(answers);
-  EXPECT_TRUE(duty.on(EndOfRun{3, "again", "failed"}, now).all().empty()) << "it ends once";
+  EXPECT_TRUE(duty.on(EndOfRun{3, "again", RunEventKind::kFailed}, now).all().empty()) << "it ends once";
 }
 
 TEST_F(EndingDutyTest, LetsStorageGoAfterTheNodesAndIsOverAfterBoth) {
   const ProcessIncarnation storage = join("storage1", ProcessRole::kStorage);
-  follow(duty.on(EndOfRun{0, "done", "finished"}, now));
+  follow(duty.on(EndOfRun{0, "done", RunEventKind::kFinished}, now));
   EXPECT_TRUE(sent<EndProcess>(duty.on(DismissalDue{}, now)).empty());
   for (const ProcessIncarnation node : truth.roster.processes.alive(ProcessRole::kNode)) {
     truth.roster.processes.lose(node);
@@ -70,10 +70,10 @@ TEST_F(EndingDutyTest, LetsStorageGoAfterTheNodesAndIsOverAfterBoth) {
 }
 
 TEST_F(EndingDutyTest, TellsOfAnEndThatCannotBeRecordedAsOfAFailure) {
-  follow(duty.on(EndOfRun{0, "done", "finished"}, now));
+  follow(duty.on(EndOfRun{0, "done", RunEventKind::kFinished}, now));
   const auto events = sent<RunEvent>(duty.on(JournalFailed{"disk full", 3, true}, now));
   ASSERT_EQ(events.size(), 1U);
-  EXPECT_EQ(events[0].event, "failed");
+  EXPECT_EQ(events[0].kind, RunEventKind::kFailed);
   EXPECT_TRUE(duty.on(JournalFailed{"disk full", 3, false}, now).all().empty()) << "nothing more was asked for";
 }
 

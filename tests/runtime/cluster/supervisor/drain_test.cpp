@@ -61,7 +61,7 @@ TEST_F(Drain, ADeviceThatItsKeeperStartsAgainLeavesAgain) {
   EXPECT_EQ(bench.all<EndProcess>()[1].exit_status, 0U);
   std::vector<std::string> left;
   for (const RunEvent& event : bench.all<RunEvent>()) {
-    if (event.event == "left") left.push_back(event.subject);
+    if (event.kind == RunEventKind::kProcessLeft) left.push_back(event.subject);
   }
   EXPECT_EQ(left, (std::vector<std::string>{"node9:1", "node9:1"}));
 }
@@ -82,8 +82,8 @@ TEST_F(Drain, ANodeLeavesBetweenTwoSteps) {
   EXPECT_EQ(std::get<RemoveReplica>(last).replica, leaver.incarnation);
   EXPECT_THAT(std::get<RemoveReplica>(last).reason, HasSubstr("node1 left: shoal drain"));
   EXPECT_TRUE(std::holds_alternative<Commit>(bench.entries[bench.entries.size() - 2].body));
-  EXPECT_TRUE(bench.has_event("left"));
-  EXPECT_FALSE(bench.has_event("process_lost")) << "nobody's fault";
+  EXPECT_TRUE(bench.has_event(RunEventKind::kProcessLeft));
+  EXPECT_FALSE(bench.has_event(RunEventKind::kProcessLost)) << "nobody's fault";
 }
 
 TEST_F(Drain, AStageIsTheProcessThatServesIt) {
@@ -163,7 +163,7 @@ TEST_F(Drain, TheLastOfAStageSavesFirstAndTheRunGoesBackToThat) {
   EXPECT_EQ(bench.all<EndProcess>().size(), 2U);
   EXPECT_EQ(bench.not_beyond, 2U);
   EXPECT_EQ(bench.core.phase(), Phase::kGathering);
-  EXPECT_TRUE(bench.has_event("rolled_back"));
+  EXPECT_TRUE(bench.has_event(RunEventKind::kRolledBack));
 }
 
 TEST_F(Drain, TheLastOfAStageWaitsForAFreeWorkerThatCopiesIt) {
@@ -186,7 +186,7 @@ TEST_F(Drain, TheLastOfAStageWaitsForAFreeWorkerThatCopiesIt) {
   ASSERT_EQ(bench.core.view().replicas_of(StageId{0}).size(), 1U);
   EXPECT_EQ(bench.core.view().replicas_of(StageId{0}).front().incarnation, joins.replica);
   EXPECT_EQ(bench.all<EndProcess>().size(), 2U);
-  EXPECT_FALSE(bench.has_event("rolled_back"));
+  EXPECT_FALSE(bench.has_event(RunEventKind::kRolledBack));
 }
 
 TEST_F(Drain, WhatCannotBeSavedKeepsTheLastOneAndStopsNobody) {
@@ -269,7 +269,7 @@ TEST_F(Drain, WhoWasLeavingIsNotPlacedAgainWhenTheRunGoesBack) {
       lossy.lose(lossy.process_of(1, left));
     }
     lossy.later(std::chrono::seconds(6));
-    ASSERT_TRUE(lossy.has_event("rolled_back"));
+    ASSERT_TRUE(lossy.has_event(RunEventKind::kRolledBack));
     for (const std::uint64_t number : {5U, 6U}) lossy.join(number);
     lossy.later(std::chrono::seconds(11));
     const auto is_placed = std::ranges::any_of(lossy.sent, [&](const Letter& letter) {
@@ -277,7 +277,7 @@ TEST_F(Drain, WhoWasLeavingIsNotPlacedAgainWhenTheRunGoesBack) {
     });
     EXPECT_EQ(is_placed, !drains);
     EXPECT_EQ(lossy.all<EndProcess>().size(), drains ? 1U : 0U) << "what it had is no longer wanted";
-    EXPECT_EQ(lossy.has_event("left"), drains);
+    EXPECT_EQ(lossy.has_event(RunEventKind::kProcessLeft), drains);
   }
 }
 
@@ -286,8 +286,8 @@ TEST_F(Drain, ALeaverThatDiesIsLostLikeAnybody) {
   (void)order("node1");
   bench.lose(leaver.process);
   EXPECT_EQ(bench.core.view().replicas_of(StageId{0}).size(), 1U);
-  EXPECT_TRUE(bench.has_event("process_lost"));
-  EXPECT_FALSE(bench.has_event("left"));
+  EXPECT_TRUE(bench.has_event(RunEventKind::kProcessLost));
+  EXPECT_FALSE(bench.has_event(RunEventKind::kProcessLeft));
   bench.step();
   EXPECT_TRUE(bench.all<EndProcess>().empty());
 }

@@ -53,8 +53,8 @@ TEST_F(Evict, ANodeIsOutAtOnceAndTheStepGoesOnWithoutIt) {
             "--revoke");
   EXPECT_EQ(ends(), std::vector<std::uint32_t>{4});
   EXPECT_THAT(bench.all<EndProcess>()[0].reason, HasSubstr("evicted by shoal evict; a person may start it again"));
-  EXPECT_TRUE(bench.has_event("evicted"));
-  EXPECT_FALSE(bench.has_event("process_lost"));
+  EXPECT_TRUE(bench.has_event(RunEventKind::kEvicted));
+  EXPECT_FALSE(bench.has_event(RunEventKind::kProcessLost));
   EXPECT_FALSE(bench.core.view().contains(victim.incarnation));
   EXPECT_EQ(bench.core.phase(), Phase::kTraining);
   bench.step();
@@ -64,7 +64,7 @@ TEST_F(Evict, ANodeIsOutAtOnceAndTheStepGoesOnWithoutIt) {
 TEST_F(Evict, TheLastOfAStageSendsTheRunBackAndThatIsSaid) {
   EXPECT_THAT(order("node1").text, Not(HasSubstr("last to serve")));
   EXPECT_THAT(order("node3").text, HasSubstr("it was the last to serve stage 0"));
-  EXPECT_TRUE(bench.has_event("stage_lost"));
+  EXPECT_TRUE(bench.has_event(RunEventKind::kStageLost));
 }
 
 TEST_F(Evict, AllProcessesOfANodeGo) {

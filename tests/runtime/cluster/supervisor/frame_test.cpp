@@ -18,10 +18,10 @@ std::size_t place_of(const SupervisorEffects& effects, const Meant& meant) {
   return static_cast<std::size_t>(found - effects.begin());
 }
 
-std::size_t place_of_event(const SupervisorEffects& effects, const std::string& name) {
+std::size_t place_of_event(const SupervisorEffects& effects, RunEventKind kind) {
   return place_of<Letter>(effects, [&](const Letter& letter) {
     const auto* event = std::get_if<RunEvent>(&letter.body);
-    return event != nullptr && event->event == name;
+    return event != nullptr && event->kind == kind;
   });
 }
 
@@ -42,9 +42,9 @@ TEST(Frame, SettlesAFactWithAllThatFollowsBeforeTheRestOfItsAnswer) {
   const SupervisorEffects effects = bench.core.hear(again, bench.now);
   const std::size_t welcome =
       place_of<Letter>(effects, [](const Letter& letter) { return std::holds_alternative<Welcome>(letter.body); });
-  EXPECT_LT(place_of_event(effects, "process_lost"), place_of_entry<RemoveReplica>(effects));
+  EXPECT_LT(place_of_event(effects, RunEventKind::kProcessLost), place_of_entry<RemoveReplica>(effects));
   EXPECT_LT(place_of_entry<RemoveReplica>(effects), welcome);
-  EXPECT_LT(welcome, place_of_event(effects, "joined"));
+  EXPECT_LT(welcome, place_of_event(effects, RunEventKind::kJoined));
 }
 
 TEST(Frame, HandsAMessageToTheDutiesInTheirOrder) {
@@ -57,9 +57,9 @@ TEST(Frame, HandsAMessageToTheDutiesInTheirOrder) {
   const StageEnded last{StageId{0}, members[1].incarnation, "a bug", work};
   bench.hear(StageEnded{StageId{0}, members[0].incarnation, "a bug", work});
   const SupervisorEffects effects = bench.core.hear(last, bench.now);
-  EXPECT_LT(place_of_entry<Quarantine>(effects), place_of_event(effects, "stage_ended"));
-  EXPECT_LT(place_of_event(effects, "stage_ended"), place_of_event(effects, "stage_lost"));
-  EXPECT_LT(place_of_event(effects, "stage_lost"), effects.size());
+  EXPECT_LT(place_of_entry<Quarantine>(effects), place_of_event(effects, RunEventKind::kStageEnded));
+  EXPECT_LT(place_of_event(effects, RunEventKind::kStageEnded), place_of_event(effects, RunEventKind::kStageLost));
+  EXPECT_LT(place_of_event(effects, RunEventKind::kStageLost), effects.size());
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ struct Moves : testing::Test, MovingRun {};
 TEST_F(Moves, AReplicaLeavesAtACommitAndItsWorkerJoinsTheOtherStage) {
   report();
   bench.beat(10);
-  ASSERT_TRUE(bench.has_event("moving"));
+  ASSERT_TRUE(bench.has_event(RunEventKind::kMoving));
   ASSERT_EQ(bench.avoided.size(), 1U);
   const auto mover = bench.core.view().find(bench.avoided.front());
   ASSERT_TRUE(mover);
@@ -66,7 +66,7 @@ TEST_F(Moves, AReplicaLeavesAtACommitAndItsWorkerJoinsTheOtherStage) {
   ASSERT_EQ(members(1).size(), 2U);
   EXPECT_EQ(members(1).back().process, mover->process);
   bench.beat(1);
-  EXPECT_TRUE(bench.has_event("moved"));
+  EXPECT_TRUE(bench.has_event(RunEventKind::kMoved));
   EXPECT_TRUE(bench.all<EndProcess>().empty()) << "nobody's process ends";
 }
 
@@ -89,7 +89,7 @@ TEST_F(Moves, TheLastOfAStageLeavesWhenAnotherHasComeFromElsewhere) {
   const ProcessIncarnation leaver = members(1).front().process;
   bench.hear(Leaving{leaver, "SIGTERM"});
   bench.beat(1);
-  ASSERT_TRUE(bench.has_event("moving"));
+  ASSERT_TRUE(bench.has_event(RunEventKind::kMoving));
   bench.step();
   EXPECT_TRUE(bench.last_commit().checkpoint_by.empty()) << "its state is copied, not saved";
   EXPECT_TRUE(bench.all<EndProcess>().empty()) << "it serves until then";
@@ -102,7 +102,7 @@ TEST_F(Moves, TheLastOfAStageLeavesWhenAnotherHasComeFromElsewhere) {
   EXPECT_EQ(bench.all<EndProcess>()[0].exit_status, 0U);
   ASSERT_EQ(members(1).size(), 1U);
   EXPECT_NE(members(1).front().process, leaver);
-  EXPECT_FALSE(bench.has_event("rolled_back"));
+  EXPECT_FALSE(bench.has_event(RunEventKind::kRolledBack));
 }
 
 TEST(MovingRun, HasNoMovesWithoutAPeriod) {
@@ -111,7 +111,7 @@ TEST(MovingRun, HasNoMovesWithoutAPeriod) {
   MovingRun run(config);
   run.report();
   run.bench.beat(60);
-  EXPECT_FALSE(run.bench.has_event("moving"));
+  EXPECT_FALSE(run.bench.has_event(RunEventKind::kMoving));
 }
 
 TEST_F(Moves, AMoverThatDiesIsReplacedLikeAnybody) {
@@ -121,7 +121,7 @@ TEST_F(Moves, AMoverThatDiesIsReplacedLikeAnybody) {
   bench.step();
   bench.beat(1);
   bench.lose(mover->process);
-  EXPECT_TRUE(bench.has_event("move_given_up"));
+  EXPECT_TRUE(bench.has_event(RunEventKind::kMoveGivenUp));
   bench.join(9);
   bench.beat(1);
   EXPECT_EQ(last_order().stage, StageId{1}) << "the stage with the least capacity";

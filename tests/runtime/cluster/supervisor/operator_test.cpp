@@ -132,9 +132,10 @@ TEST(Operator, EachInjectionIsAnnouncedByANumberOfItsOwn) {
   const auto events = bench.all<RunEvent>();
   for (std::size_t index = 0; index < 2; ++index) {
     const std::string number = "#" + std::to_string(bench.injections[index]) + ":";
-    EXPECT_EQ(std::count_if(
-                  events.begin(), events.end(),
-                  [&](const RunEvent& event) { return event.event == "injected" && event.reason.starts_with(number); }),
+    EXPECT_EQ(std::count_if(events.begin(), events.end(),
+                            [&](const RunEvent& event) {
+                              return event.kind == RunEventKind::kInjected && event.reason.starts_with(number);
+                            }),
               1);
   }
   EXPECT_EQ(bench.all<Inject>()[0].id, bench.injections[0]);

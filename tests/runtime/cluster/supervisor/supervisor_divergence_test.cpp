@@ -91,8 +91,8 @@ TEST(SupervisorDivergence, TheStateBeforeTheSkippedStepsIsSavedAndTheRunEndsWith
   EXPECT_EQ(bench.core.phase(), Phase::kTraining) << "until it is saved";
   bench.saved(13);
   EXPECT_EQ(bench.exit_status(), 5);
-  EXPECT_TRUE(bench.has_event("failed"));
-  EXPECT_FALSE(bench.has_event("stopped"));
+  EXPECT_TRUE(bench.has_event(RunEventKind::kFailed));
+  EXPECT_FALSE(bench.has_event(RunEventKind::kStopped));
   EXPECT_NE(bench.last_reason().find("the state before them is saved"), std::string::npos) << bench.last_reason();
 }
 
@@ -111,7 +111,7 @@ TEST(SupervisorDivergence, ACheckpointThatIsDueWaitsForAStateWithAFinitePerplexi
     bench.skip(loss);
     ASSERT_EQ(bench.core.view().committed_steps(), 4U);
     EXPECT_EQ(bench.last_commit().checkpoint_by.empty(), loss != 1.0);
-    EXPECT_EQ(bench.has_event("checkpoint_delayed"), loss != 1.0);
+    EXPECT_EQ(bench.has_event(RunEventKind::kCheckpointDelayed), loss != 1.0);
     bench.step();
     EXPECT_EQ(bench.last_commit().checkpoint_by.empty(), loss == 1.0) << "it is made up for";
   }

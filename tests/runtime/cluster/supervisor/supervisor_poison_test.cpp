@@ -49,14 +49,14 @@ TEST(SupervisorPoison, TheSecondReplicaMakesItAnEntryAndAnEvent) {
   const Incarnation first = member(bench, 1, 0);
   const Incarnation second = member(bench, 1, 1);
   end_over_it(bench, 1, first);
-  EXPECT_TRUE(bench.has_event("microbatch_suspected"));
+  EXPECT_TRUE(bench.has_event(RunEventKind::kMicrobatchSuspected));
   EXPECT_TRUE(quarantines_in(bench).empty());
   end_over_it(bench, 1, second);
   const auto found = quarantines_in(bench);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].step, kPoison.step);
   EXPECT_EQ(found[0].microbatch, kPoison.microbatch);
-  EXPECT_TRUE(bench.has_event("microbatch_quarantined"));
+  EXPECT_TRUE(bench.has_event(RunEventKind::kMicrobatchQuarantined));
   EXPECT_EQ(bench.core.phase(), Phase::kTraining) << "a third replica is there";
   EXPECT_NE(bench.core.explain_waiting(bench.now).find("microbatches in quarantine: 1"), std::string::npos);
 }
@@ -139,7 +139,7 @@ TEST(SupervisorPoison, CrashedProcessesAreToldOfByTheirSuccessors) {
   EXPECT_EQ(bench.core.phase(), Phase::kTraining);
   EXPECT_EQ(bench.core.view().branch(), Branch{1});
   EXPECT_TRUE(bench.core.view().quarantined().contains(kPoison.microbatch));
-  EXPECT_FALSE(bench.has_event("stage_ended")) << "they were lost with their processes";
+  EXPECT_FALSE(bench.has_event(RunEventKind::kStageEnded)) << "they were lost with their processes";
 }
 
 TEST(SupervisorPoison, HoldsAfterARestartOfTheSpawner) {
@@ -166,7 +166,7 @@ TEST(SupervisorPoison, ARunWithoutAnyMicrobatchLeftIsOver) {
   const ComputedMicrobatch only{StepId{0}, MicrobatchId{0}};
   bench.hear(StageEnded{StageId{1}, first, "a bug", only});
   bench.hear(StageEnded{StageId{1}, second, "a bug", only});
-  EXPECT_TRUE(bench.has_event("failed"));
+  EXPECT_TRUE(bench.has_event(RunEventKind::kFailed));
   const auto orders = bench.all<EndProcess>();
   ASSERT_FALSE(orders.empty());
   for (const EndProcess& order : orders) EXPECT_EQ(order.exit_status, std::uint32_t{kGivenUpStatus});

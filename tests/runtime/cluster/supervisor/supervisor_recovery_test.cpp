@@ -28,9 +28,9 @@ SupervisorConfig long_run() {
 
 SpawnStage last_spawn(const SupervisorBench& bench) { return bench.all<SpawnStage>().back(); }
 
-std::size_t events(const SupervisorBench& bench, const std::string& name) {
+std::size_t events(const SupervisorBench& bench, RunEventKind kind) {
   const auto all = bench.all<RunEvent>();
-  return static_cast<std::size_t>(std::ranges::count_if(all, [&](const RunEvent& one) { return one.event == name; }));
+  return static_cast<std::size_t>(std::ranges::count_if(all, [&](const RunEvent& one) { return one.kind == kind; }));
 }
 
 // Trains; then a replica of stage 0 is lost, and a process that joins is to take its place.
@@ -74,7 +74,7 @@ TEST(Recovery, AJoinerIsAddedAtTheCommittedVersionWithAMembersDigest) {
   say_ready(bench, order, 1);
   ASSERT_TRUE(bench.core.view().contains(order.replica));
   EXPECT_EQ(bench.core.view().find(order.replica)->slot, order.slot);
-  EXPECT_EQ(events(bench, "replica_added"), 1U);
+  EXPECT_EQ(events(bench, RunEventKind::kReplicaAdded), 1U);
   bench.later(seconds(1));
   EXPECT_EQ(last_spawn(bench).replica, order.replica) << "and nobody else is started";
 }
@@ -130,7 +130,7 @@ TEST(Recovery, ADigestThatDiffersIsNeverAdded) {  // S-3
   say_ready(bench, order, 0, 6);
   EXPECT_FALSE(bench.core.view().contains(order.replica));
   EXPECT_EQ(bench.all<EndStage>().back().replica, order.replica);
-  EXPECT_EQ(events(bench, "state_differs"), 1U);
+  EXPECT_EQ(events(bench, RunEventKind::kStateDiffers), 1U);
   bench.later(seconds(1));
   EXPECT_NE(last_spawn(bench).replica, order.replica) << "it may try again";
 }
@@ -149,7 +149,7 @@ TEST(Recovery, TheNextCommitWaitsForALateJoinerAndGoesOnWithoutIt) {
   for (const bool comes : {true, false}) {
     SupervisorBench bench(long_run());
     const SpawnStage order = hold_a_commit(bench);
-    EXPECT_EQ(events(bench, "commit_held"), 1U);
+    EXPECT_EQ(events(bench, RunEventKind::kCommitHeld), 1U);
     if (comes) {
       say_ready(bench, order, 1);
       EXPECT_TRUE(bench.core.view().contains(order.replica));
@@ -159,7 +159,7 @@ TEST(Recovery, TheNextCommitWaitsForALateJoinerAndGoesOnWithoutIt) {
       bench.watch(JoinDesk::kHoldShortest + milliseconds(1));
       EXPECT_EQ(bench.core.view().committed_steps(), 2U);
       bench.later(milliseconds(100));
-      EXPECT_EQ(events(bench, "commit_released"), 1U);
+      EXPECT_EQ(events(bench, RunEventKind::kCommitReleased), 1U);
     }
   }
 }
@@ -187,7 +187,7 @@ TEST(Recovery, ACommitIsNotHeldForOneWhoseStateDiffers) {
     SupervisorBench bench(long_run());
     const SpawnStage order = hold_a_commit(bench);
     say_ready(bench, order, 1, digest);
-    EXPECT_EQ(events(bench, "state_differs"), digest == 5 ? 0U : 1U);
+    EXPECT_EQ(events(bench, RunEventKind::kStateDiffers), digest == 5 ? 0U : 1U);
     EXPECT_EQ(bench.core.view().committed_steps(), digest == 5 ? 1U : 2U) << "whoever is added voids a vote";
     bench.later(milliseconds(100));
     EXPECT_EQ(bench.core.view().committed_steps(), digest == 5 ? 1U : 2U);
@@ -249,7 +249,7 @@ TEST(Recovery, WhoEndsAgainAndAgainIsStartedByItsKeeper) {
     for (int tick = 0; tick < 10; ++tick) bench.later(milliseconds(100));
     replica = last_spawn(bench).replica;
   }
-  EXPECT_EQ(events(bench, "restart_budget_spent"), 1U);
+  EXPECT_EQ(events(bench, RunEventKind::kRestartBudgetSpent), 1U);
   ASSERT_EQ(bench.all<EndProcess>().size(), 1U);
   EXPECT_EQ(bench.all<EndProcess>()[0].exit_status, 1U);
   EXPECT_EQ(bench.core.phase(), Phase::kTraining);
@@ -292,7 +292,7 @@ TEST(Recovery, ACheckpointWhoseSaverDiedIsCarriedByTheNextCommit) {
   ASSERT_FALSE(bench.last_commit().checkpoint_by.empty());
   bench.lose(bench.process_of(0, 0));
   bench.later(seconds(2));
-  EXPECT_EQ(events(bench, "checkpoint_repeated"), 1U);
+  EXPECT_EQ(events(bench, RunEventKind::kCheckpointRepeated), 1U);
   bench.step();
   EXPECT_FALSE(bench.last_commit().checkpoint_by.empty());
   bench.saved(3);
@@ -309,7 +309,7 @@ TEST(Recovery, ACheckpointWaitsForStorageAndTrainingDoesNot) {
   bench.train();
   for (int step = 0; step < 5; ++step) bench.step();
   EXPECT_EQ(bench.core.view().committed_steps(), 5U);
-  EXPECT_EQ(events(bench, "checkpoint_delayed"), 1U);
+  EXPECT_EQ(events(bench, RunEventKind::kCheckpointDelayed), 1U);
   EXPECT_TRUE(bench.last_commit().checkpoint_by.empty());
   bench.join(8, ProcessRole::kStorage);
   bench.step();
@@ -332,7 +332,7 @@ TEST(Recovery, AFewCheckpointsAreUnderWayAndTheNextIsOwed) {
     EXPECT_TRUE(bench.last_commit().checkpoint_by.empty());
   }
   EXPECT_EQ(bench.core.view().committed_steps(), CheckpointDesk::kUnsavedMax + 3) << "training does not wait";
-  EXPECT_EQ(events(bench, "checkpoint_delayed"), 1U);
+  EXPECT_EQ(events(bench, RunEventKind::kCheckpointDelayed), 1U);
   bench.saved(1);
   bench.step();
   EXPECT_FALSE(bench.last_commit().checkpoint_by.empty());
@@ -347,7 +347,7 @@ TEST(Recovery, ADelayedCheckpointIsPaidBeforeTheNextIsDue) {
   SupervisorBench bench(with_checkpoints(100));
   bench.join(8, ProcessRole::kStorage);
   bench.train();
-  while (events(bench, "checkpoint_delayed") == 0) bench.step();
+  while (events(bench, RunEventKind::kCheckpointDelayed) == 0) bench.step();
   EXPECT_TRUE(bench.last_commit().checkpoint_by.empty());
   bench.saved(2);
   bench.step();
@@ -405,7 +405,7 @@ TEST(Recovery, AJoinerWhoseStateComesIsNotGivenUp) {
     pass<StateProgress>(bench, 700, [&](std::uint64_t second) {
       return StateProgress{{}, 0, order.stage, order.replica, order.donor, false, comes ? second : 1, 1000};
     });
-    EXPECT_EQ(events(bench, "join_given_up"), comes ? 0U : 1U);
+    EXPECT_EQ(events(bench, RunEventKind::kJoinGivenUp), comes ? 0U : 1U);
     say_ready(bench, order, 0);
     EXPECT_EQ(bench.core.view().contains(order.replica), comes);
   }
@@ -422,7 +422,7 @@ TEST(Recovery, ACheckpointThatComesIsWaitedFor) {
     pass<StateProgress>(bench, 90, [&](std::uint64_t second) {
       return StateProgress{{}, 2, StageId{1}, saver, {}, true, comes ? second : 1, 1000};
     });
-    EXPECT_EQ(events(bench, "checkpoint_repeated"), comes ? 0U : 1U);
+    EXPECT_EQ(events(bench, RunEventKind::kCheckpointRepeated), comes ? 0U : 1U);
   }
 }
 
@@ -431,7 +431,7 @@ TEST(Recovery, APauseOfItsOwnCostsTheSupervisorNoCheckpoint) {
   SupervisorBench bench(with_checkpoints(2));
   train_to_the_end(bench);
   bench.later(minutes(60));
-  EXPECT_EQ(events(bench, "checkpoint_repeated"), 0U);
+  EXPECT_EQ(events(bench, RunEventKind::kCheckpointRepeated), 0U);
   EXPECT_EQ(bench.core.phase(), Phase::kTraining);
   bench.saved(2);
   EXPECT_EQ(bench.exit_status(), 0);
@@ -452,7 +452,7 @@ TEST(Recovery, TheCompleteEvaluationIsWaitedForWhileItComesFurther) {
       bench.hear(EvaluationResult{{}, 2, 1, comes ? told : 1, 1, false});
       bench.beat(30);
     }
-    EXPECT_EQ(events(bench, "evaluation_given_up"), comes ? 0U : 1U);
+    EXPECT_EQ(events(bench, RunEventKind::kEvaluationGivenUp), comes ? 0U : 1U);
     EXPECT_EQ(bench.core.phase() == Phase::kTraining, comes);
     bench.evaluated();
     EXPECT_EQ(bench.exit_status(), 0);
@@ -512,7 +512,7 @@ TEST(Recovery, WhoIsLostIsNamedHoweverManyWereLostBefore) {
   bench.sent.clear();
   bench.lose(storage);
   const auto told = bench.all<RunEvent>();
-  ASSERT_EQ(events(bench, "process_lost"), 1U);
+  ASSERT_EQ(events(bench, RunEventKind::kProcessLost), 1U);
   EXPECT_TRUE(std::ranges::any_of(told, is_name)) << told.back().subject;
 }
 

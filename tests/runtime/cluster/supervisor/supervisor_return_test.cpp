@@ -134,8 +134,8 @@ TEST(SupervisorReturn, AChildThatIsPastItsBudgetEndsThisProcessAndNobodyElse) {
     first.later(std::chrono::milliseconds(300));
     ASSERT_TRUE(first.ended);
     EXPECT_EQ(first.ended->exit_status, 1) << "a keeper starts it again after that";
-    EXPECT_TRUE(first.has_event("escalated"));
-    EXPECT_FALSE(first.has_event("failed")) << "the run goes on";
+    EXPECT_TRUE(first.has_event(RunEventKind::kEscalated));
+    EXPECT_FALSE(first.has_event(RunEventKind::kFailed)) << "the run goes on";
     EXPECT_TRUE(first.all<EndProcess>().empty()) << "the nodes keep what they have";
     EXPECT_FALSE(first.core.view().is_finished());
 
@@ -230,7 +230,7 @@ TEST(SupervisorReturn, AStageThatNobodyCameBackForRollsAllBack) {
   EXPECT_EQ(bench.core.phase(), Phase::kReturning);
   bench.beat(2);
   EXPECT_EQ(bench.core.phase(), Phase::kGathering);
-  EXPECT_TRUE(bench.has_event("rolled_back"));
+  EXPECT_TRUE(bench.has_event(RunEventKind::kRolledBack));
   EXPECT_EQ(bench.core.view().replica_count(), 0U);
   bench.join(7);
   bench.join(8);
@@ -295,12 +295,12 @@ TEST(SupervisorReturn, AStoppedRunEndsAgainWhereItWasBeingStopped) {
   config.start = StartPoint{2, 2, true, "abc"};
   SupervisorBench resumed(config, first.entries);
   EXPECT_EQ(resumed.core.phase(), Phase::kGathering) << "nobody stops it: it is to go on";
-  config.stopping = StopOrder{"SIGTERM", "stopped", 75};
+  config.stopping = StopOrder{"SIGTERM", RunEventKind::kStopped, 75};
   SupervisorBench second(config, first.entries);
   EXPECT_EQ(second.core.phase(), Phase::kEnding);
   EXPECT_EQ(second.entries.size(), first.entries.size()) << "nothing happens again";
   EXPECT_EQ(second.all<RunEvent>().size(), 1U);
-  EXPECT_EQ(second.all<RunEvent>().back().event, "stopped");
+  EXPECT_EQ(second.all<RunEvent>().back().kind, RunEventKind::kStopped);
   EXPECT_EQ(second.all<RunEvent>().back().step, 2U);
   EXPECT_EQ(second.exit_status(), 75);
 }

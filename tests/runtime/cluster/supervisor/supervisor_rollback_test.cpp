@@ -65,16 +65,16 @@ struct Trained : SupervisorBench {
       beat(1);
     }
   }
-  std::vector<std::uint64_t> steps_told_of(const std::string& event) const {
+  std::vector<std::uint64_t> steps_told_of(RunEventKind kind) const {
     std::vector<std::uint64_t> steps;
     for (const RunEvent& one : all<RunEvent>()) {
-      if (one.event == event) steps.push_back(one.step);
+      if (one.kind == kind) steps.push_back(one.step);
     }
     return steps;
   }
-  std::size_t count_of(const std::string& event) const {
+  std::size_t count_of(RunEventKind kind) const {
     const auto events = all<RunEvent>();
-    return static_cast<std::size_t>(std::ranges::count(events, event, &RunEvent::event));
+    return static_cast<std::size_t>(std::ranges::count(events, kind, &RunEvent::kind));
   }
 
  private:
@@ -87,8 +87,8 @@ TEST(SupervisorRollback, TheLastReplicaOfAStageSendsAllStagesBack) {  // P-29
   Trained bench;
   bench.lose_stage(1);
   EXPECT_EQ(bench.not_beyond, 3U);
-  EXPECT_TRUE(bench.has_event("stage_lost"));
-  EXPECT_EQ(bench.steps_told_of("rolled_back"), std::vector<std::uint64_t>{2}) << "where it goes on";
+  EXPECT_TRUE(bench.has_event(RunEventKind::kStageLost));
+  EXPECT_EQ(bench.steps_told_of(RunEventKind::kRolledBack), std::vector<std::uint64_t>{2}) << "where it goes on";
   EXPECT_EQ(bench.core.view().replica_count(), 0U) << "every member is removed by an entry";
   EXPECT_EQ(bench.core.phase(), Phase::kGathering);
   for (const std::uint64_t number : {7, 8}) bench.join(number);
@@ -114,10 +114,10 @@ TEST(SupervisorRollback, WhatAPersonBranchesOffIsNone) {
     config.term = Term{2};
     config.start = StartPoint{2, 2, true, "sha", Branch{1}, is_wanted};
     const SupervisorBench second(config, first.entries);
-    EXPECT_EQ(second.has_event("resumed"), is_wanted);
-    EXPECT_EQ(second.has_event("rolled_back"), !is_wanted);
+    EXPECT_EQ(second.has_event(RunEventKind::kResumed), is_wanted);
+    EXPECT_EQ(second.has_event(RunEventKind::kRolledBack), !is_wanted);
     for (const RunEvent& one : second.all<RunEvent>()) {
-      const bool says_where = one.event == "resumed" || one.event == "rolled_back";
+      const bool says_where = one.kind == RunEventKind::kResumed || one.kind == RunEventKind::kRolledBack;
       if (says_where) {
         EXPECT_EQ(one.step, 2U) << "where it goes on";
       }
@@ -205,7 +205,7 @@ TEST(SupervisorRollback, WhatKeptAllFromStartingIsWaitedForAFewTimes) {
     bench.pass(30, [&](const SpawnStage&, ProcessIncarnation) {
       return is_passing && bench.now - begun >= seconds(2) ? Answer::kReady : Answer::kEnds;
     });
-    EXPECT_EQ(bench.count_of("start_repeated"), is_passing ? 1U : 2U);
+    EXPECT_EQ(bench.count_of(RunEventKind::kStartRepeated), is_passing ? 1U : 2U);
     EXPECT_EQ(bench.core.phase() == Phase::kTraining, is_passing);
     if (is_passing) {
       EXPECT_EQ(bench.core.view().replica_count(), 4U);
@@ -226,7 +226,7 @@ TEST(SupervisorRollback, ACheckpointThatCannotBeReadIsLookedForAgain) {
   bench.beat(5);
   EXPECT_EQ(bench.core.phase(), Phase::kRollingBack);
   EXPECT_EQ(bench.looks.size(), 3U) << "at once, after a second, after two more";
-  EXPECT_EQ(bench.count_of("checkpoint_unreadable"), 3U);
+  EXPECT_EQ(bench.count_of(RunEventKind::kCheckpointUnreadable), 3U);
   EXPECT_EQ(bench.core.explain_waiting(bench.now), "rolling back: looking for a checkpoint again: I/O error");
   bench.is_unreadable = false;
   bench.beat(5);
@@ -265,7 +265,7 @@ TEST(SupervisorRollback, WhereOneWorkerCannotStartAReplicaASpareDoes) {
   bench.answer(Trained::all_but(bad));
   EXPECT_EQ(bench.core.phase(), Phase::kTraining);
   EXPECT_EQ(bench.core.view().replica_count(), 4U);
-  EXPECT_EQ(bench.count_of("start_failed"), 1U) << "the spare is asked at once";
+  EXPECT_EQ(bench.count_of(RunEventKind::kStartFailed), 1U) << "the spare is asked at once";
 }
 
 // Its keeper starts the process again, and the others do not wait for that.
@@ -276,8 +276,8 @@ TEST(SupervisorRollback, WithoutASpareTheOthersTrainWithoutTheWorkerThatCannotSt
   bench.pass(12, Trained::all_but(bad));
   EXPECT_EQ(bench.core.phase(), Phase::kTraining);
   EXPECT_EQ(bench.core.view().replica_count(), 3U);
-  EXPECT_EQ(bench.count_of("restart_budget_spent"), 1U);
-  EXPECT_EQ(bench.count_of("start_failed"), 4U) << "with pauses";
+  EXPECT_EQ(bench.count_of(RunEventKind::kRestartBudgetSpent), 1U);
+  EXPECT_EQ(bench.count_of(RunEventKind::kStartFailed), 4U) << "with pauses";
 }
 
 // Both workers of a stage are lost while all start, and nobody is free.
@@ -367,7 +367,7 @@ TEST(SupervisorRollback, ACheckpointOfTheDeadBranchDoesNotCount) {
   Trained bench;
   bench.lose_stage(1);
   bench.hear(CheckpointSaved{Branch{0}, 3, "dead", 1, 0.1});
-  EXPECT_FALSE(bench.has_event("checkpoint"));
+  EXPECT_FALSE(bench.has_event(RunEventKind::kCheckpoint));
 }
 
 // More replicas than a block has numbers: all of them are started in one go, at the start and after a roll-back.
@@ -418,7 +418,7 @@ TEST(SupervisorRollback, MemoryThatIsNeverEnoughEndsTheRunAndIsNamed) {
     }
     bench.later(bench.core.phase() == Phase::kTraining ? seconds(0) : seconds(10));  // for processes to leave
     ASSERT_EQ(bench.ended.has_value(), is_memory);
-    EXPECT_EQ(bench.count_of("start_delayed"), is_memory ? Setbacks::kFittedMax - 1 : 0);
+    EXPECT_EQ(bench.count_of(RunEventKind::kStartDelayed), is_memory ? Setbacks::kFittedMax - 1 : 0);
     if (!is_memory) continue;
     EXPECT_EQ(bench.exit_status(), kGivenUpStatus);
     for (const char* part : {"stage 1", "no more memory", "585 MiB", "8 MiB"}) {

@@ -135,8 +135,8 @@ struct LongRound {
   void say_version(const SpawnStage& joiner, Incarnation replica, std::uint64_t version) {
     bench.hear(StageReady{joiner.stage, replica, {}, version, version});
   }
-  [[nodiscard]] std::size_t events(const std::string& name) const {
-    const auto is_it = [&](const RunEvent& event) { return event.event == name; };
+  [[nodiscard]] std::size_t events(RunEventKind kind) const {
+    const auto is_it = [&](const RunEvent& event) { return event.kind == kind; };
     return static_cast<std::size_t>(std::ranges::count_if(bench.all<RunEvent>(), is_it));
   }
 
@@ -149,13 +149,13 @@ TEST(LongRounds, TheEndOfARunWaitsForTheLastOne) {
     LongRound run(2);
     run.second_step();
     run.bench.beat(LongRound::kLongSeconds);
-    EXPECT_EQ(run.events("checkpoint_repeated"), 0U);
+    EXPECT_EQ(run.events(RunEventKind::kCheckpointRepeated), 0U);
     ASSERT_EQ(run.bench.core.phase(), Phase::kTraining);
     run.agree();
     if (is_saved) {
       run.bench.saved(2);
       run.bench.beat(60);
-      EXPECT_EQ(run.events("evaluation_given_up"), 0U) << "it has just begun";
+      EXPECT_EQ(run.events(RunEventKind::kEvaluationGivenUp), 0U) << "it has just begun";
       run.bench.evaluated();
     } else {
       run.bench.beat(700);  // patience counts again
@@ -171,9 +171,9 @@ TEST(LongRounds, ACompleteEvaluationOfWhichNothingComesIsGivenUpAfterThem) {
   run.agree();
   run.bench.saved(2);
   run.bench.beat(1790);
-  EXPECT_EQ(run.events("evaluation_given_up"), 0U);
+  EXPECT_EQ(run.events(RunEventKind::kEvaluationGivenUp), 0U);
   run.bench.beat(20);
-  EXPECT_EQ(run.events("evaluation_given_up"), 1U);
+  EXPECT_EQ(run.events(RunEventKind::kEvaluationGivenUp), 1U);
 }
 
 TEST(LongRounds, ACheckpointIsNotMadeTwiceForThem) {
@@ -183,9 +183,9 @@ TEST(LongRounds, ACheckpointIsNotMadeTwiceForThem) {
   run.bench.beat(LongRound::kLongSeconds);
   run.agree();
   run.bench.beat(30);
-  EXPECT_EQ(run.events("checkpoint_repeated"), 0U);
+  EXPECT_EQ(run.events(RunEventKind::kCheckpointRepeated), 0U);
   run.bench.beat(60);
-  EXPECT_EQ(run.events("checkpoint_repeated"), 1U) << "the control: silence after them";
+  EXPECT_EQ(run.events(RunEventKind::kCheckpointRepeated), 1U) << "the control: silence after them";
 }
 
 TEST(LongRounds, TheLastOfAStageLeavesItsStateBehindAfterThem) {
@@ -218,7 +218,7 @@ TEST(LongRounds, AJoinerThatWaitsForACopyIsNotGivenUp) {
     run.second_step();
     if (!is_agreed) run.agree();  // the control: nobody has to wait
     run.bench.beat(LongRound::kLongSeconds);
-    EXPECT_EQ(run.events("join_given_up") == 0, is_agreed);
+    EXPECT_EQ(run.events(RunEventKind::kJoinGivenUp) == 0, is_agreed);
     if (is_agreed) run.agree();
     for (const Incarnation replica : {joiner.donor, joiner.replica}) run.say_version(joiner, replica, 2);
     EXPECT_EQ(run.bench.core.view().contains(joiner.replica), is_agreed);
@@ -232,9 +232,9 @@ TEST(LongRounds, AJoinerThatHasToCopyAgainIsNotGivenUp) {
   run.second_step();
   run.say_version(joiner, joiner.replica, 1);
   run.bench.beat(LongRound::kLongSeconds);
-  EXPECT_EQ(run.events("commit_held"), 1U);
-  EXPECT_EQ(run.events("commit_released"), 0U);
-  EXPECT_EQ(run.events("join_given_up"), 0U);
+  EXPECT_EQ(run.events(RunEventKind::kCommitHeld), 1U);
+  EXPECT_EQ(run.events(RunEventKind::kCommitReleased), 0U);
+  EXPECT_EQ(run.events(RunEventKind::kJoinGivenUp), 0U);
   run.agree();
   for (const Incarnation replica : {joiner.donor, joiner.replica}) run.say_version(joiner, replica, 2);
   EXPECT_TRUE(run.bench.core.view().contains(joiner.replica));

@@ -182,11 +182,11 @@ TEST(Supervisor, FinishesAfterTheLastCheckpointAndTheCompleteEvaluation) {
   bench.saved(3);
   EXPECT_TRUE(bench.core.view().is_finished());
   EXPECT_EQ(bench.all<EndProcess>().size(), 4U);
-  EXPECT_EQ(bench.all<RunEvent>().back().event, "finished");
+  EXPECT_EQ(bench.all<RunEvent>().back().kind, RunEventKind::kFinished);
   EXPECT_EQ(bench.all<RunEvent>().back().subject, "abc");
   bench.join(5);  // a worker that was restarted and comes too late
   EXPECT_EQ(bench.all<JoinRefused>().back().reason, JoinRefusal::kRunIsOver);
-  EXPECT_EQ(bench.all<RunEvent>().back().event, "finished");
+  EXPECT_EQ(bench.all<RunEvent>().back().kind, RunEventKind::kFinished);
   EXPECT_EQ(bench.exit_status(), 0);
 }
 
@@ -258,9 +258,9 @@ TEST(Supervisor, AnEndThatCannotBeRecordedIsAFailure) {
     bench.evaluated();
     bench.is_disk_full = true;
     bench.saved(3);
-    EXPECT_FALSE(bench.has_event(is_stopped ? "stopped" : "finished"));
+    EXPECT_FALSE(bench.has_event(is_stopped ? RunEventKind::kStopped : RunEventKind::kFinished));
     const RunEvent told = bench.all<RunEvent>().back();
-    EXPECT_EQ(told.event, "failed");
+    EXPECT_EQ(told.kind, RunEventKind::kFailed);
     EXPECT_NE(told.reason.find("disk full; resume with"), std::string::npos) << told.reason;
     EXPECT_EQ(told.step, 3U);
     const auto orders = bench.all<EndProcess>();
@@ -278,7 +278,7 @@ TEST(Supervisor, AFailureThatCannotBeRecordedStaysThatFailure) {
   for (int i = 0; i < 10; ++i) bench.step(true);
   bench.is_disk_full = true;
   bench.saved(10);
-  EXPECT_EQ(bench.all<RunEvent>().back().event, "failed");
+  EXPECT_EQ(bench.all<RunEvent>().back().kind, RunEventKind::kFailed);
   EXPECT_EQ(bench.all<EndProcess>().size(), 4U);
   EXPECT_EQ(bench.exit_status(), 5);
   EXPECT_NE(bench.ended->reason.find("disk full"), std::string::npos) << bench.ended->reason;
@@ -306,7 +306,7 @@ TEST(Supervisor, APoliteStopSavesAfterTheStepAndSkipsTheEvaluation) {
   bench.step();
   EXPECT_EQ(bench.core.view().committed_steps(), 2U);
   bench.saved(2);
-  EXPECT_EQ(bench.all<RunEvent>().back().event, "stopped");
+  EXPECT_EQ(bench.all<RunEvent>().back().kind, RunEventKind::kStopped);
   EXPECT_EQ(bench.exit_status(), 75);
 }
 
@@ -325,7 +325,7 @@ TEST(Supervisor, AFailedCheckpointIsAnEventAndTheLastOneEndsTheRunWith3) {
   bench.train();
   bench.step();
   bench.hear(CheckpointFailed{{}, 1, "disk full"});
-  EXPECT_TRUE(bench.has_event("checkpoint_failed"));
+  EXPECT_TRUE(bench.has_event(RunEventKind::kCheckpointFailed));
   EXPECT_EQ(bench.core.phase(), Phase::kTraining);
   bench.step();
   bench.step();
@@ -351,7 +351,7 @@ TEST(Supervisor, SilenceIsDeathButAPauseOfItsOwnIsNot) {
   Bench bench;
   bench.train();
   bench.later(minutes(5));  // the supervisor slept itself
-  EXPECT_FALSE(bench.has_event("process_lost"));
+  EXPECT_FALSE(bench.has_event(RunEventKind::kProcessLost));
   bench.beat({bench.process_of(0, 0), bench.process_of(1, 0)}, 12);
   EXPECT_EQ(bench.core.view().replica_count(), 2U);
 }
@@ -363,14 +363,14 @@ TEST(Supervisor, ABrokenLinkIsNoDeathIfTheProcessIsHeardAgain) {
                                                bench.process_of(1, 1)};
   bench.hear(ProcessLost{all[0], "reset"});
   bench.later(seconds(1));
-  EXPECT_TRUE(bench.has_event("suspected"));
+  EXPECT_TRUE(bench.has_event(RunEventKind::kSuspected));
   EXPECT_NE(bench.core.explain_waiting(bench.now).find("is silent for"), std::string::npos);
   bench.beat(all, 5);
-  EXPECT_TRUE(bench.has_event("trusted"));
-  EXPECT_FALSE(bench.has_event("process_lost"));
+  EXPECT_TRUE(bench.has_event(RunEventKind::kTrusted));
+  EXPECT_FALSE(bench.has_event(RunEventKind::kProcessLost));
   bench.hear(ProcessLost{all[0], "reset"});
   bench.beat({all[1], all[2], all[3]}, 3);
-  EXPECT_TRUE(bench.has_event("process_lost"));
+  EXPECT_TRUE(bench.has_event(RunEventKind::kProcessLost));
   EXPECT_EQ(bench.core.view().replica_count(), 3U);
 }
 
@@ -412,7 +412,7 @@ TEST(Supervisor, TheSuccessorOfAProcessWithoutALinkIsAdmittedAtOnce) {
   EXPECT_EQ(bench.all<JoinRefused>().size(), 1U) << "and may be: so it is not refused";
   bench.hear(ProcessLost{bench.process_of(0, 0), "reset"});
   EXPECT_TRUE(admitted(93));
-  EXPECT_TRUE(bench.has_event("process_lost"));
+  EXPECT_TRUE(bench.has_event(RunEventKind::kProcessLost));
 }
 
 TEST(Supervisor, OneOfTwoThatDoNotReachEachOtherHasToGo) {
@@ -472,7 +472,7 @@ TEST(Supervisor, WaitTimeoutIsOfTheFirstStart) {
   bench.lose(bench.process_of(1, 0));
   bench.lose(bench.process_of(1, 0));
   bench.later(seconds(6));
-  ASSERT_TRUE(bench.has_event("rolled_back"));
+  ASSERT_TRUE(bench.has_event(RunEventKind::kRolledBack));
   for (const ProcessIncarnation node : others) bench.lose(node);
   bench.later(minutes(10));
   EXPECT_EQ(bench.core.phase(), SupervisorCore::Phase::kGathering);
@@ -523,13 +523,13 @@ TEST(Supervisor, ResumesOnTheSameBranchFromTheNewestStepAndOnANewOneFromAnOlderO
 
 // A state that one process trained, or an import, left no journal.
 TEST(Supervisor, ARunWithoutAJournalIsResumedLikeAny) {
-  EXPECT_FALSE(Bench().has_event("resumed")) << "a new run";
+  EXPECT_FALSE(Bench().has_event(RunEventKind::kResumed)) << "a new run";
   SupervisorConfig config = two_by_two();
   config.start = {2, 2, true, "sha"};
   Bench bench(config);
   const auto events = bench.all<RunEvent>();
   ASSERT_EQ(events.size(), 1U);
-  EXPECT_EQ(events[0].event, "resumed");
+  EXPECT_EQ(events[0].kind, RunEventKind::kResumed);
   EXPECT_EQ(events[0].subject, "run");
   EXPECT_EQ(events[0].reason, "from step 2, which no journal has, as branch 0");
   EXPECT_EQ(events[0].step, 2U);

@@ -170,7 +170,7 @@ TEST(RoundGroup, TellsPeopleOfMeansThatDifferAndOfThoseThatDoNotCome) {
   differ(bench);
   const auto differing = bench.all<RunEvent>();
   ASSERT_EQ(differing.size(), 1U);
-  EXPECT_EQ(differing[0].event, "sums_differ");
+  EXPECT_EQ(differing[0].kind, RunEventKind::kSumsDiffer);
   EXPECT_EQ(differing[0].subject, "sync_group/0");
   EXPECT_EQ(differing[0].step, 2U);
   EXPECT_EQ(differing[0].reason, "round 1 of fragment 0: the means of replicas 11 and 12 differ");
@@ -180,7 +180,7 @@ TEST(RoundGroup, TellsPeopleOfMeansThatDifferAndOfThoseThatDoNotCome) {
   bench.tick(seconds(130));
   const auto late = bench.all<RunEvent>();
   ASSERT_EQ(late.size(), 1U);
-  EXPECT_EQ(late[0].event, "reduce_timed_out");
+  EXPECT_EQ(late[0].kind, RunEventKind::kReduceTimedOut);
   EXPECT_EQ(late[0].reason, "round 1 of fragment 0: no mean from 11 13 in time");
 }
 
@@ -253,7 +253,7 @@ TEST(RoundGroup, TellsWhoMissedARound) {
     const auto events = bench.all<RunEvent>();
     ASSERT_EQ(events.size(), is_late ? 1U : 0U);
     if (is_late) {
-      EXPECT_EQ(events[0].event, "round_closed");
+      EXPECT_EQ(events[0].kind, RunEventKind::kRoundClosed);
       EXPECT_EQ(events[0].reason, "round 1 of fragment 0: without 12, too late for it");
     }
   }

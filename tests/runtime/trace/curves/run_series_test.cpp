@@ -30,8 +30,8 @@ std::string eval(std::uint64_t applied, double loss, bool is_final = false) {
   return to_json_line(EvalRecord{applied, loss, 1, false, is_final, is_final ? 99U : 9U, 1000}) + "\n";
 }
 
-std::string event(const std::string& word, const std::string& subject, std::uint64_t applied) {
-  return to_json_line(RunEvent{word, subject, "why", applied}) + "\n";
+std::string event(RunEventKind kind, const std::string& subject, std::uint64_t applied) {
+  return to_json_line(RunEvent{kind, subject, "why", applied}) + "\n";
 }
 
 Result<RunSeries> read(const std::string& text) {
@@ -63,7 +63,8 @@ TEST(RunSeries, HasStepsWithTheirTokensAndTheTimeSoFar) {
 
 TEST(RunSeries, OfAStepThatWasTrainedAgainTheLastLifeCounts) {
   const std::string before = step(0, 5) + step(1, 4) + eval(2, 4.5) + step(2, 3) + step(3, 2) + eval(4, 2.5);
-  const auto run = read(before + event("rolled_back", "run", 2) + step(2, 3.5) + step(3, 2.75) + eval(4, 2.25));
+  const auto run =
+      read(before + event(RunEventKind::kRolledBack, "run", 2) + step(2, 3.5) + step(3, 2.75) + eval(4, 2.25));
   ASSERT_TRUE(run.ok());
   EXPECT_THAT(losses_of(*run), ElementsAre(5, 4, 3.5, 2.75));
   EXPECT_THAT(evaluated(*run), ElementsAre(2U, 4U));
@@ -77,9 +78,9 @@ TEST(RunSeries, OfAStepThatWasTrainedAgainTheLastLifeCounts) {
 
 // The step is where the run goes on, and it says so before it has trained any of it again.
 TEST(RunSeries, StepsBehindWhichTheRunWentBackAreNotItsOwn) {
-  const std::string left = step(0, 5) + step(1, 4) + event("checkpoint", "step_2", 2) + step(2, 3) +
-                           event("injected", "node2", 3) + event("checkpoint", "step_3", 3);
-  const auto run = read(left + event("rolled_back", "run", 2) + event("joined", "node2", 3));
+  const std::string left = step(0, 5) + step(1, 4) + event(RunEventKind::kCheckpoint, "step_2", 2) + step(2, 3) +
+                           event(RunEventKind::kInjected, "node2", 3) + event(RunEventKind::kCheckpoint, "step_3", 3);
+  const auto run = read(left + event(RunEventKind::kRolledBack, "run", 2) + event(RunEventKind::kJoined, "node2", 3));
   ASSERT_TRUE(run.ok());
   EXPECT_THAT(losses_of(*run), ElementsAre(5, 4));
   EXPECT_EQ(run->abandoned, 1U);
@@ -100,7 +101,8 @@ TEST(RunSeries, ASkippedStepIsMarkedOnce) {
   record.step = 1;
   record.loss = 15000;
   record.skipped = "the gradient of lm_head.weight is not finite";
-  const auto run = read(step(0, 5) + event("step_skipped", "run", 1) + to_json_line(record) + "\n" + step(2, 4));
+  const auto run =
+      read(step(0, 5) + event(RunEventKind::kStepSkipped, "run", 1) + to_json_line(record) + "\n" + step(2, 4));
   ASSERT_EQ(run->steps.size(), 3U);
   EXPECT_FALSE(run->steps[0].is_skipped);
   EXPECT_TRUE(run->steps[1].is_skipped);
@@ -128,10 +130,11 @@ TEST(RunSeries, TellsTheKindsOfEvaluationsApart) {
 }
 
 TEST(RunSeries, HasMomentsOfEachKind) {
-  const auto run =
-      read(step(0, 5) + event("injected", "node2", 1) + event("joined", "node2", 1) + event("resumed", "run", 1) +
-           event("round", "stage 0 fragment 0 round 1", 1) + event("round", "stage 1 fragment 0 round 1", 1) +
-           event("checkpoint", "step_1", 1) + event("branch", "lower", 1) + event("stopping", "run", 1));
+  const auto run = read(
+      step(0, 5) + event(RunEventKind::kInjected, "node2", 1) + event(RunEventKind::kJoined, "node2", 1) +
+      event(RunEventKind::kResumed, "run", 1) + event(RunEventKind::kRound, "stage 0 fragment 0 round 1", 1) +
+      event(RunEventKind::kRound, "stage 1 fragment 0 round 1", 1) + event(RunEventKind::kCheckpoint, "step_1", 1) +
+      event(RunEventKind::kBranch, "lower", 1) + event(RunEventKind::kStopping, "run", 1));
   std::vector<MomentKind> kinds;
   for (const SeriesMoment& moment : run->moments) kinds.push_back(moment.kind);
   EXPECT_THAT(kinds, ElementsAre(MomentKind::kFault, MomentKind::kJoin, MomentKind::kReturn, MomentKind::kRound,
@@ -140,7 +143,7 @@ TEST(RunSeries, HasMomentsOfEachKind) {
 
 // The run is on the branch from the branch's line on, also before it has a step.
 TEST(RunSeries, WhatABranchLeavesBehindIsNotOfTheRun) {
-  const auto run = read(step(0, 5) + step(1, 4) + step(2, 9) + eval(3, 9) + event("branch", "lower", 2));
+  const auto run = read(step(0, 5) + step(1, 4) + step(2, 9) + eval(3, 9) + event(RunEventKind::kBranch, "lower", 2));
   EXPECT_THAT(losses_of(*run), ElementsAre(5, 4));
   EXPECT_THAT(evaluated(*run), ElementsAre());
   ASSERT_EQ(run->moments.size(), 1U);
@@ -149,7 +152,7 @@ TEST(RunSeries, WhatABranchLeavesBehindIsNotOfTheRun) {
 
 // The step's microbatches were computed before: by the time that its line has, it would be the quickest of all.
 TEST(RunSeries, TheTimeOfAStepInWhichTheSpawnerWasStartedAgainIsNotKnown) {
-  const auto run = read(step(0, 5) + event("resumed", "spawner", 1) + step(1, 4) + step(2, 3));
+  const auto run = read(step(0, 5) + event(RunEventKind::kResumed, "spawner", 1) + step(1, 4) + step(2, 3));
   ASSERT_EQ(run->steps.size(), 3U);
   EXPECT_EQ(run->steps[0].step_ms, 500);
   EXPECT_EQ(run->steps[1].step_ms, 0);
@@ -192,7 +195,7 @@ TEST(RunSeries, OfAFileWithoutAStepThereAreNoneAndItIsNamed) {
   EXPECT_EQ(nothing.failure().error, Error::kInvalidData);
   EXPECT_THAT(nothing.failure().message, HasSubstr("metrics.jsonl tells of no step yet"));
   EXPECT_THAT(nothing.failure().message, HasSubstr("line 1 is damaged"));
-  const auto empty = read(event("joined", "node1", 0));
+  const auto empty = read(event(RunEventKind::kJoined, "node1", 0));
   ASSERT_FALSE(empty.ok());
   EXPECT_THAT(empty.failure().message, HasSubstr("no step yet"));
   const auto missing = read_run_series("/nowhere/metrics.jsonl");

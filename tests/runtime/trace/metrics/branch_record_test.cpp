@@ -24,7 +24,7 @@ std::string step_line(std::uint32_t branch, std::uint64_t step) {
 }
 
 std::string checkpoint_line(std::uint64_t step) {
-  return to_json_line(RunEvent{"checkpoint", "step", "saved", step}) + "\n";
+  return to_json_line(RunEvent{RunEventKind::kCheckpoint, "step", "saved", step}) + "\n";
 }
 
 TEST(BranchRecord, SaysWhatIsSetOtherwise) {

@@ -26,7 +26,7 @@ std::string step_line(std::uint64_t step, double step_ms, std::uint32_t branch =
   return to_json_line(record);
 }
 
-std::string event_line(const std::string& event) { return to_json_line(RunEvent{event, "run", "a reason", 3}); }
+std::string event_line(RunEventKind kind) { return to_json_line(RunEvent{kind, "run", "a reason", 3}); }
 
 struct Told {
   explicit Told(const std::vector<std::string>& lines = {}) {
@@ -39,7 +39,7 @@ struct Told {
 };
 
 TEST(Goodput, OfAnUndisturbedRunIsOne) {
-  Told run({event_line("training")});
+  Told run({event_line(RunEventKind::kTraining)});
   run.steps(0, 100, 123.4);
   EXPECT_NEAR(run.goodput.of(100).value(), 1, 1e-9);
 }
@@ -47,7 +47,7 @@ TEST(Goodput, OfAnUndisturbedRunIsOne) {
 TEST(Goodput, CountsWhatAFaultCost) {
   Told run;
   run.steps(0, 5, 1000);
-  run.goodput.add(facts_of(event_line("process_lost")));
+  run.goodput.add(facts_of(event_line(RunEventKind::kProcessLost)));
   run.steps(5, 6, 11000);
   run.steps(6, 10, 1000);
   EXPECT_NEAR(run.goodput.of(10).value(), 0.5, 1e-9) << "10 s of work in 20 s";
@@ -55,9 +55,9 @@ TEST(Goodput, CountsWhatAFaultCost) {
 
 // 22 steps of a second are thrown away, the first one after them waited 42 s: 26 of 90 s are of use.
 TEST(Goodput, CountsWhatARollBackToTheBeginningThrowsAway) {
-  Told run({event_line("training")});
+  Told run({event_line(RunEventKind::kTraining)});
   run.steps(0, 22, 1000);
-  run.goodput.add(facts_of(event_line("rolled_back")));
+  run.goodput.add(facts_of(event_line(RunEventKind::kRolledBack)));
   run.steps(0, 1, 43000, 1);
   run.steps(1, 26, 1000, 1);
   EXPECT_NEAR(run.goodput.of(26).value(), 26.0 / 90.0, 1e-9);
@@ -97,7 +97,7 @@ TEST(Goodput, AnEvaluationBeforeAStartIsInNoStepAfterIt) {
   Told run;
   run.steps(0, 5, 1000);
   run.goodput.add(facts_of(eval_line(2000)));
-  run.goodput.add(facts_of(event_line("started")));
+  run.goodput.add(facts_of(event_line(RunEventKind::kStarted)));
   run.steps(5, 10, 1000);
   EXPECT_NEAR(run.goodput.of(10).value(), 1, 1e-9);
 }
@@ -122,7 +122,7 @@ TEST(Goodput, IsNothingWhereNothingCanBeMeasured) {
   EXPECT_EQ(Told().goodput.of(0), std::nullopt);
   Told run;
   for (std::uint64_t step = 0; step < 5; ++step) {
-    run.goodput.add(facts_of(event_line("checkpoint")));
+    run.goodput.add(facts_of(event_line(RunEventKind::kCheckpoint)));
     run.goodput.add(facts_of(step_line(step, 1000)));
   }
   EXPECT_EQ(run.goodput.of(5), std::nullopt) << "something happened in every step";
@@ -145,9 +145,9 @@ TEST(Goodput, KnowsWhatWasTrainedInVain) {
 TEST(Goodput, RoundsArePartOfTraining) {
   Told run;
   for (std::uint64_t step = 0; step < 5; ++step) {
-    run.goodput.add(facts_of(to_json_line(ViewRecord{step + 1, "stage 0", step, "round", "a mean"})));
-    run.goodput.add(
-        facts_of(to_json_line(RunEvent{"round_closed", "round 1 of fragment 0 of stage 0", "without 3", step})));
+    run.goodput.add(facts_of(to_json_line(ViewRecord{step + 1, "stage 0", step, RunEventKind::kRound, "a mean"})));
+    run.goodput.add(facts_of(
+        to_json_line(RunEvent{RunEventKind::kRoundClosed, "round 1 of fragment 0 of stage 0", "without 3", step})));
     run.goodput.add(facts_of(step_line(step, 1000)));
   }
   EXPECT_NEAR(run.goodput.of(5).value(), 1, 1e-9);
@@ -166,14 +166,14 @@ TEST(Goodput, AStepThatNobodyTimedCountsNeitherWay) {
 TEST(Goodput, AStepOfWhichAPartWasTimedCountsNeitherWay) {
   Told run;
   run.steps(0, 5, 1000);
-  run.goodput.add(facts_of(event_line("resumed")));
+  run.goodput.add(facts_of(event_line(RunEventKind::kResumed)));
   StepRecord record;
   record.step = 5;
   record.tokens = 100;
   record.step_ms = 34;
   record.is_partly_timed = true;
   run.goodput.add(facts_of(to_json_line(record)));
-  run.goodput.add(facts_of(event_line("process_lost")));
+  run.goodput.add(facts_of(event_line(RunEventKind::kProcessLost)));
   run.steps(6, 7, 6000);
   run.steps(7, 11, 1000);
   EXPECT_NEAR(run.goodput.of(11).value(), 10.0 / 15.0, 1e-9);
@@ -200,7 +200,7 @@ std::optional<double> goodput_of(SummaryReader&& reader, std::uint64_t steps) {
 
 TEST(SummaryReader, ReadsAllLinesThereAre) {
   const Scratch scratch;
-  std::string text = event_line("training") + "\n";
+  std::string text = event_line(RunEventKind::kTraining) + "\n";
   for (std::uint64_t step = 0; step < 10; ++step) text += step_line(step, step == 4 ? 11000 : 1000) + "\n";
   const std::string path = scratch.file("metrics.jsonl", text + step_line(10, 1000).substr(0, 40)).string();
   EXPECT_NEAR(goodput_of(SummaryReader(path), 10).value(), 0.5, 1e-9);
@@ -233,7 +233,7 @@ TEST(Goodput, IsNeverMoreThanOne) {
   EXPECT_NEAR(unsteady.goodput.of(10).value(), 1, 1e-9) << "nothing disturbed it";
   Told quick;
   quick.steps(0, 5, 20);
-  quick.goodput.add(facts_of(event_line("checkpoint")));
+  quick.goodput.add(facts_of(event_line(RunEventKind::kCheckpoint)));
   quick.steps(5, 6, 10);
   EXPECT_NEAR(quick.goodput.of(6).value(), 1, 1e-9) << "the step with an event in it was the quickest";
 }

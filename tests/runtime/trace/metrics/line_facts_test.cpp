@@ -59,7 +59,7 @@ TEST(LineFacts, OfAnOlderVersionsStepHaveItsShardsAmongTheState) {
 
 TEST(LineFacts, OfACheckpointAreItsBytesAndSecondsWhereItSaysThem) {
   const auto facts_of_checkpoint = [](const std::string& reason) {
-    const std::string line = to_json_line(RunEvent{"checkpoint", "step_3", reason, 3});
+    const std::string line = to_json_line(RunEvent{RunEventKind::kCheckpoint, "step_3", reason, 3});
     return std::get<EventFacts>(facts_of(line));
   };
   const EventFacts facts = facts_of_checkpoint("1024 bytes in 0.5 s");
@@ -82,9 +82,10 @@ TEST(LineFacts, OfAStepThatNobodyMeasuredHaveNoNumberOfIt) {
 }
 
 TEST(LineFacts, OfAnEventAreItsWordSubjectAndTime) {
-  const std::string line = with_time(to_json_line(RunEvent{"process_lost", "node2", "a \"reason\"", 3}), kAt);
+  const std::string line =
+      with_time(to_json_line(RunEvent{RunEventKind::kProcessLost, "node2", "a \"reason\"", 3}), kAt);
   const auto event = std::get<EventFacts>(facts_of(line));
-  EXPECT_EQ(event.word, "process_lost");
+  EXPECT_EQ(event.kind, RunEventKind::kProcessLost);
   EXPECT_EQ(event.subject, "node2");
   EXPECT_EQ(event.at, kAt);
   EvalRecord evaluation;

@@ -77,7 +77,7 @@ class TrackedRun {
     return out;
   }
   // A finished run's last record.
-  FinalRecord finish(const std::string& how = "finished") {
+  FinalRecord finish(RunEventKind how = RunEventKind::kFinished) {
     return all_of<FinalRecord>(core.on(RunEvent{how, "hash", "all steps", steps_at_end}, {})).at(0);
   }
 
@@ -177,7 +177,7 @@ TEST(Metrics, ARoundIsGivenWithItsPlaceInTheJournalAndOnce) {
   const CommitRound round{StageId{1}, StepId{1}, {0, 1}, {}, 0, {{Incarnation{3}, 60}, {Incarnation{4}, 30}}, 10};
   const auto told = all_of<ViewRecord>(run.journal(round));
   ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0].event, "round");
+  EXPECT_EQ(told[0].kind, RunEventKind::kRound);
   EXPECT_EQ(told[0].position, run.position);
   EXPECT_EQ(told[0].reason, "the mean of 2 replicas over 90 tokens, 10 tokens lost");
   WrittenLines written;
@@ -216,7 +216,7 @@ TEST(Metrics, ReplicasThatDifferAfterACommitAreAnEvent) {
   const auto out = run.report(0, 2, 8);
   ASSERT_EQ(out.size(), 1U);
   const auto& event = std::get<RunEvent>(out[0]);
-  EXPECT_EQ(event.event, "digest_mismatch");
+  EXPECT_EQ(event.kind, RunEventKind::kDigestMismatch);
   EXPECT_NE(event.reason.find("S-3"), std::string::npos);
   EXPECT_EQ(event.step, 0U);
 }
@@ -258,7 +258,7 @@ TEST(Metrics, AStepTookWhatTheJournalSaysWhenEverItIsHeardOf) {
 TEST(Metrics, AStepThatNobodyMeasuredHasNoTimes) {
   TrackedRun run;
   run.commit(0);
-  const auto records = all_of<StepRecord>(run.core.on(RunEvent{"stopped", "hash", "signal", 1}, {}));
+  const auto records = all_of<StepRecord>(run.core.on(RunEvent{RunEventKind::kStopped, "hash", "signal", 1}, {}));
   ASSERT_EQ(records.size(), 1U);
   EXPECT_FALSE(records[0].time);
   EXPECT_FALSE(records[0].bytes);
@@ -460,12 +460,12 @@ TEST(Metrics, ACompleteEvaluationIsNotThePartThatIsWritten) {
 
 TEST(Metrics, TheEndIsSaidAgainOnlyAfterSomethingElse) {
   WrittenLines ended{WrittenStep{Branch{0}, StepId{1}}, {}, true, JournalPosition{4}};
-  EXPECT_TRUE(TrackedRun(0, ended).core.on(RunEvent{"finished", "hash", "all steps", 2}, {}).empty());
+  EXPECT_TRUE(TrackedRun(0, ended).core.on(RunEvent{RunEventKind::kFinished, "hash", "all steps", 2}, {}).empty());
   TrackedRun run(0, ended);
-  EXPECT_EQ(run.core.on(RunEvent{"resumed", "run", "more steps", 2}, {}).size(), 1U);
-  EXPECT_EQ(run.finish().event, "finished");
+  EXPECT_EQ(run.core.on(RunEvent{RunEventKind::kResumed, "run", "more steps", 2}, {}).size(), 1U);
+  EXPECT_EQ(run.finish().kind, RunEventKind::kFinished);
   ended.is_final = false;
-  EXPECT_EQ(TrackedRun(0, ended).finish().event, "finished") << "the line was lost with its writer";
+  EXPECT_EQ(TrackedRun(0, ended).finish().kind, RunEventKind::kFinished) << "the line was lost with its writer";
 }
 
 // The run ends with the checkpoint that it would have gone on from: what lies beyond is in no weights.
@@ -473,7 +473,7 @@ TEST(Metrics, AnEndAfterARollBackIsThatOfItsWeights) {
   TrackedRun run;
   for (std::uint64_t step = 0; step < 5; ++step) run.commit(step);
   run.steps_at_end = 3;
-  const FinalRecord last = run.finish("stopped");
+  const FinalRecord last = run.finish(RunEventKind::kStopped);
   EXPECT_EQ(last.steps, 3U);
   EXPECT_EQ(last.tokens_total, 300U);
   EXPECT_EQ(last.lost_tokens, 200U);
@@ -505,13 +505,13 @@ TEST(Metrics, WhatARollBackTrainsAgainIsLost) {
 
 // Events of an actor that looks after others know no step; that of a roll-back is where the run goes on.
 TEST(Metrics, AnEventThatKnowsNoStepIsOfTheOneInProgress) {
-  const RunEvent restarted{"restarted", "storage", "killed", 0};
+  const RunEvent restarted{RunEventKind::kRestarted, "storage", "killed", 0};
   TrackedRun run;
   EXPECT_EQ(all_of<RunEvent>(run.core.on(restarted, {})).at(0).step, 0U);
   for (const std::uint64_t step : {0, 1}) run.commit(step);
   EXPECT_EQ(all_of<RunEvent>(run.core.on(restarted, {})).at(0).step, 2U);
-  EXPECT_EQ(all_of<RunEvent>(run.core.on(RunEvent{"checkpoint", "step_1", "saved", 1}, {})).at(0).step, 1U);
-  EXPECT_EQ(all_of<RunEvent>(run.core.on(RunEvent{"rolled_back", "run", "why", 0}, {})).at(0).step, 0U);
+  EXPECT_EQ(all_of<RunEvent>(run.core.on(RunEvent{RunEventKind::kCheckpoint, "step_1", "ok", 1}, {})).at(0).step, 1U);
+  EXPECT_EQ(all_of<RunEvent>(run.core.on(RunEvent{RunEventKind::kRolledBack, "run", "why", 0}, {})).at(0).step, 0U);
   MetricsCore again({4, 100});
   again.begin({}, WrittenLines{WrittenStep{Branch{0}, StepId{1}}, {}}, run.clock.now());
   EXPECT_EQ(all_of<RunEvent>(again.on(restarted, {})).at(0).step, 2U) << "it has not heard the journal yet";
@@ -552,34 +552,34 @@ TEST(Metrics, TheLastRecordFollowsEverythingThatWaits) {
   TrackedRun run;
   run.commit(0);
   run.commit(1);
-  const auto out = run.core.on(RunEvent{"stopped", "abc", "signal", 2}, {});
+  const auto out = run.core.on(RunEvent{RunEventKind::kStopped, "abc", "signal", 2}, {});
   ASSERT_EQ(out.size(), 3U);
   EXPECT_EQ(std::get<StepRecord>(out[1]).step, 1U);
   const auto& last = std::get<FinalRecord>(out[2]);
-  EXPECT_EQ(last.event, "stopped");
+  EXPECT_EQ(last.kind, RunEventKind::kStopped);
   EXPECT_EQ(last.steps, 2U);
   EXPECT_EQ(last.tokens_total, 200U);
   EXPECT_EQ(last.weights_sha256, "abc");
 }
 
 TEST(Metrics, NothingComesAfterTheEnd) {
-  for (const std::string end : {"finished", "stopped", "failed"}) {
+  for (const RunEventKind end : {RunEventKind::kFinished, RunEventKind::kStopped, RunEventKind::kFailed}) {
     TrackedRun run;
     run.commit(0);
     const auto last = run.core.on(RunEvent{end, "hash", "why", 1}, {});
     EXPECT_EQ(all_of<StepRecord>(last).size(), 1U) << "what waits for reports comes before it";
     EXPECT_FALSE(std::holds_alternative<StepRecord>(last.back()));
     EXPECT_TRUE(run.report_all(0).empty());
-    EXPECT_TRUE(run.core.on(RunEvent{"node_lost", "node2", "it left", 1}, {}).empty()) << end;
+    EXPECT_TRUE(run.core.on(RunEvent{RunEventKind::kProcessLost, "node2", "it left", 1}, {}).empty()) << word_of(end);
     EXPECT_TRUE(run.core.on(EvaluationResult{Branch{0}, 1, 5, 10, 10, true}, Instant{}).empty());
     EXPECT_TRUE(run.journal(RemoveReplica{StageId{1}, Incarnation{4}, "lost"}).empty());
-    EXPECT_TRUE(run.core.on(RunEvent{"finished", "hash", "again", 1}, {}).empty());
+    EXPECT_TRUE(run.core.on(RunEvent{RunEventKind::kFinished, "hash", "again", 1}, {}).empty());
   }
 }
 
 TEST(Metrics, AFailureIsTheLastLineWithItsReason) {
   TrackedRun run;
-  const auto out = run.core.on(RunEvent{"failed", "run", "training diverged", 0}, {});
+  const auto out = run.core.on(RunEvent{RunEventKind::kFailed, "run", "training diverged", 0}, {});
   ASSERT_EQ(out.size(), 1U);
   EXPECT_EQ(std::get<RunEvent>(out[0]).reason, "training diverged");
 }
@@ -591,7 +591,7 @@ TEST(Metrics, StepsThatNoJournalHasCountAsPlanned) {
   core.begin({}, {}, clock.now());
   const AddReplica added{StageId{0}, ReplicaId{}, Incarnation{1}, ProcessIncarnation{1}, 5};
   (void)core.on(JournalEntry{JournalPosition{1}, Branch{0}, Term{1}, added}, clock.now());
-  const auto last = all_of<FinalRecord>(core.on(RunEvent{"finished", "hash", "all steps", 5}, {})).at(0);
+  const auto last = all_of<FinalRecord>(core.on(RunEvent{RunEventKind::kFinished, "hash", "all steps", 5}, {})).at(0);
   EXPECT_EQ(last.steps, 5U);
   EXPECT_EQ(last.tokens_total, 500U);
 }

@@ -81,9 +81,9 @@ TEST(MetricsEvaluations, ThatComeFirstAreTimedFromWhenTrainingGoesOn) {
   commit.token_count = 100;
   (void)core.on(entry(1, AddReplica{StageId{0}, {}, Incarnation{1}, {}, 0}), start + 1s);
   (void)core.on(entry(2, commit), start + 1s);
-  (void)core.on(RunEvent{"resumed", "run", "from step 1", 1}, start + 2s);
+  (void)core.on(RunEvent{RunEventKind::kResumed, "run", "from step 1", 1}, start + 2s);
   (void)core.on(entry(3, AddReplica{StageId{0}, {}, Incarnation{9}, {}, 1}), start + 20s);
-  (void)core.on(RunEvent{"training", "run", "all are ready", 1}, start + 21s);
+  (void)core.on(RunEvent{RunEventKind::kTraining, "run", "all are ready", 1}, start + 21s);
   (void)core.on(entry(4, AddReplica{StageId{0}, {}, Incarnation{10}, {}, 1}), start + 22s);
   EXPECT_DOUBLE_EQ(eval_ms_of(core, start + 24s), 3000) << "whoever joins meanwhile begins no evaluation";
 }
@@ -96,8 +96,8 @@ TEST(MetricsEvaluations, ThatASpawnersDeathEndedAreTimedFromWhenTheyBeginAgain) 
   commit.token_count = 100;
   (void)core.on(entry(1, AddReplica{StageId{0}, {}, Incarnation{1}, {}, 0}), start);
   (void)core.on(entry(2, commit), start);
-  (void)core.on(RunEvent{"returned", "node1", "with 1 replica", 1}, start + 1s);
-  (void)core.on(RunEvent{"resumed", "spawner", "1 of 1 came back", 1}, start + 4s);
+  (void)core.on(RunEvent{RunEventKind::kReturned, "node1", "with 1 replica", 1}, start + 1s);
+  (void)core.on(RunEvent{RunEventKind::kResumed, "spawner", "1 of 1 came back", 1}, start + 4s);
   EXPECT_DOUBLE_EQ(eval_ms_of(core, start + 6s), 2000);
 }
 

@@ -66,9 +66,10 @@ TEST(MetricsFile, KnowsOfTheRoundsWhoseLinesStandBeforeTheLastSteps) {
     return to_json_line(record) + "\n";
   };
   const auto round = [](std::uint64_t position) {
-    return to_json_line(ViewRecord{position, "stage 0 fragment 0", 9, "round", "a mean"}) + "\n";
+    return to_json_line(ViewRecord{position, "stage 0 fragment 0", 9, RunEventKind::kRound, "a mean"}) + "\n";
   };
-  const std::string event = to_json_line(RunEvent{"suspected", "node1", std::string(1000, 'x'), 10}) + "\n";
+  const std::string event =
+      to_json_line(RunEvent{RunEventKind::kSuspected, "node1", std::string(1000, 'x'), 10}) + "\n";
   std::string text = step(6, 12) + round(22) + step(7, 18) + step(8, 20);
   const auto written = [&] { return MetricsFile::open(scratch.file("a", text).string())->written(); };
   EXPECT_EQ(written().view, JournalPosition{22});
@@ -83,7 +84,7 @@ TEST(MetricsFile, KnowsWhetherItsLastLineEndsTheRun) {
   const Scratch scratch;
   const std::string end = to_json_line(record_of(0, 9)) + "\n" + to_json_line(FinalRecord{}) + "\n";
   EXPECT_TRUE(MetricsFile::open(scratch.file("a", end).string())->written().is_final);
-  const std::string more = end + to_json_line(RunEvent{"resumed", "run", "", 10}) + "\n";
+  const std::string more = end + to_json_line(RunEvent{RunEventKind::kResumed, "run", "", 10}) + "\n";
   EXPECT_FALSE(MetricsFile::open(scratch.file("b", more).string())->written().is_final);
 }
 
@@ -91,17 +92,18 @@ TEST(MetricsFile, SaysHowTheRunEndedAndNothingWhileItGoesOn) {
   const Scratch scratch;
   const std::string step = to_json_line(record_of(0, 9)) + "\n";
   FinalRecord stopped;
-  stopped.event = "stopped";
+  stopped.kind = RunEventKind::kStopped;
   const std::string end = to_json_line(stopped) + "\n";
-  const std::string failure = to_json_line(RunEvent{"failed", "run", "the disk is full", 10}) + "\n";
+  const std::string failure = to_json_line(RunEvent{RunEventKind::kFailed, "run", "the disk is full", 10}) + "\n";
   const auto told = [&](const std::string& text) { return end_told_by(scratch.file("a", text).string()); };
-  EXPECT_EQ(told(step + end), "stopped");
-  EXPECT_EQ(told(step + failure), "failed");
-  EXPECT_EQ(told(step + failure + end.substr(0, 20)), "failed") << "a torn line is none";
-  EXPECT_EQ(told(std::string(2'000'000, '\n') + end), "stopped");
+  EXPECT_EQ(told(step + end), RunEventKind::kStopped);
+  EXPECT_EQ(told(step + failure), RunEventKind::kFailed);
+  EXPECT_EQ(told(step + failure + end.substr(0, 20)), RunEventKind::kFailed) << "a torn line is none";
+  EXPECT_EQ(told(std::string(2'000'000, '\n') + end), RunEventKind::kStopped);
   EXPECT_EQ(told(step), std::nullopt);
-  EXPECT_EQ(told(step + failure + to_json_line(RunEvent{"resumed", "run", "", 10}) + "\n"), std::nullopt);
-  EXPECT_EQ(told(step + to_json_line(RunEvent{"checkpoint_failed", "step_9", "full", 10}) + "\n"), std::nullopt);
+  EXPECT_EQ(told(step + failure + to_json_line(RunEvent{RunEventKind::kResumed, "run", "", 10}) + "\n"), std::nullopt);
+  EXPECT_EQ(told(step + to_json_line(RunEvent{RunEventKind::kCheckpointFailed, "step_9", "full", 10}) + "\n"),
+            std::nullopt);
   EXPECT_EQ(told(""), std::nullopt);
   EXPECT_EQ(end_told_by("/nowhere/at/all"), std::nullopt);
 }
@@ -113,7 +115,7 @@ TEST(MetricsFile, TellsWhereTheCommitOfAStepStood) {
     record.view = view;
     return to_json_line(record) + "\n";
   };
-  const std::string event = to_json_line(RunEvent{"suspected", "node1", std::string(1000, 'x'), 4}) + "\n";
+  const std::string event = to_json_line(RunEvent{RunEventKind::kSuspected, "node1", std::string(1000, 'x'), 4}) + "\n";
   std::string text = line(0, 3, 17) + line(0, 4, 18);
   for (int i = 0; i < 3000; ++i) text += event;
   text += line(1, 2, 40) + line(1, 3, 0);
@@ -134,15 +136,16 @@ TEST(MetricsFile, TellsWhereTheCommitOfAStepStood) {
 
 TEST(MetricsFile, TellsTheNewestEntryAndTheNewestCheckpoint) {
   const Scratch scratch;
-  const auto event = [](const std::string& name, std::uint64_t step) {
-    return to_json_line(RunEvent{name, "step_" + std::to_string(step), "a reason", step}) + "\n";
+  const auto event = [](RunEventKind kind, std::uint64_t step) {
+    return to_json_line(RunEvent{kind, "step_" + std::to_string(step), "a reason", step}) + "\n";
   };
   StepRecord record = record_of(0, 20);
   record.view = 9;
-  std::string text = to_json_line(record) + "\n" + event("checkpoint", 10) + event("checkpoint", 20);
+  std::string text =
+      to_json_line(record) + "\n" + event(RunEventKind::kCheckpoint, 10) + event(RunEventKind::kCheckpoint, 20);
   text += R"({"event":"view","subject":"entry 31","reason":"journal","step":20,"position":31})";
-  text += "\n" + event("checkpoint_failed", 30);
-  for (int i = 0; i < 30000; ++i) text += event("suspected", 30);
+  text += "\n" + event(RunEventKind::kCheckpointFailed, 30);
+  for (int i = 0; i < 30000; ++i) text += event(RunEventKind::kSuspected, 30);
   const std::string path = scratch.file("a", text).string();
   EXPECT_EQ(checkpoint_told_by(path, 100), 20U);
   EXPECT_EQ(checkpoint_told_by(path, 19), 10U);
@@ -155,7 +158,8 @@ TEST(MetricsFile, TellsTheNewestEntryAndTheNewestCheckpoint) {
 TEST(MetricsFile, FindsTheLastStepBehindMegabytesOfEvents) {
   const Scratch scratch;
   std::string text = to_json_line(record_of(0, 9)) + "\n";
-  const std::string event = to_json_line(RunEvent{"suspected", "node1", std::string(1000, 'x'), 10}) + "\n";
+  const std::string event =
+      to_json_line(RunEvent{RunEventKind::kSuspected, "node1", std::string(1000, 'x'), 10}) + "\n";
   for (int line = 0; line < 3000; ++line) text += event;
   EXPECT_EQ(MetricsFile::open(scratch.file("a", text).string())->written().step, (WrittenStep{Branch{0}, StepId{9}}));
 }

@@ -86,7 +86,7 @@ TEST(MetricsOutbox, EveryLineSaysWhenItWasGivenOut) {
   {
     const FullDisk full(std::filesystem::file_size(path) + 20);
     (void)outbox.write(EvalRecord{1, 2, 3}, later(1));
-    (void)outbox.write(RunEvent{"suspected", "node1", "a reason", 1}, later(2));
+    (void)outbox.write(RunEvent{RunEventKind::kSuspected, "node1", "a reason", 1}, later(2));
   }
   (void)outbox.write(FinalRecord{}, later(9));
   std::vector<std::string> times;
@@ -116,8 +116,9 @@ TEST(MetricsOutbox, KeepsABoundedPartAndTellsInItsPlaceWhatIsLost) {
   {
     const FullDisk full(std::filesystem::file_size(path));
     for (std::uint64_t step = 1; step <= count; ++step) {
-      (void)outbox.write(RunEvent{"suspected", "node1", std::string(MetricsOutbox::kWaitingBytesMax / 10, 'x'), step},
-                         kNow);
+      (void)outbox.write(
+          RunEvent{RunEventKind::kSuspected, "node1", std::string(MetricsOutbox::kWaitingBytesMax / 10, 'x'), step},
+          kNow);
     }
     EXPECT_EQ(outbox.unwritten(), count);
   }

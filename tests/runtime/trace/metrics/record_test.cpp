@@ -168,14 +168,15 @@ TEST(Lines, EndWithTheMomentAtWhichTheyWereGivenOut) {
 }
 
 TEST(RunEvent, CarriesItsReason) {
-  const auto json = Json::parse(to_json_line(RunEvent{"restart", "storage", "it \"died\"\n", 4}));
-  EXPECT_EQ(json["event"], "restart");
+  const auto json = Json::parse(to_json_line(RunEvent{RunEventKind::kRestarted, "storage", "it \"died\"\n", 4}));
+  EXPECT_EQ(json["event"], "restarted");
   EXPECT_EQ(json["reason"], "it \"died\"\n");
 }
 
 // A reason may name a path, and a path may hold any byte.
 TEST(RunEvent, IsJsonWhateverItsReasonHolds) {
-  const auto json = nlohmann::json::parse(to_json_line(RunEvent{"checkpoint_failed", "storage", "caf\xe9: full", 5}));
+  const auto json =
+      nlohmann::json::parse(to_json_line(RunEvent{RunEventKind::kCheckpointFailed, "storage", "caf\xe9: full", 5}));
   EXPECT_EQ(json.at("reason"), "caf\xef\xbf\xbd: full");
 }
 

@@ -20,7 +20,7 @@ std::vector<MetricsOutput> some_lines() {
   FinalRecord last;
   last.lost_tokens = 150;  // 20 more since the last step
   last.weights_sha256 = "abc";
-  return {step(0, 0, 0), step(1, 100, 2), RunEvent{"node_lost", "node2", "\"lost_tokens\":7", 2},
+  return {step(0, 0, 0), step(1, 100, 2), RunEvent{RunEventKind::kProcessLost, "node2", "\"lost_tokens\":7", 2},
           step(2, 0, 1), step(3, 30, 0),  EvalRecord{4, 2, 2},
           last};
 }

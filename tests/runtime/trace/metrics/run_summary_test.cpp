@@ -21,8 +21,8 @@ WallTime at(double seconds) {
 // A run whose steps have 100 tokens and take a second; it keeps the time.
 class ToldRun {
  public:
-  void event(const std::string& word, const std::string& subject = "run", const std::string& reason = "a reason") {
-    add(to_json_line(RunEvent{word, subject, reason, 0}));
+  void event(RunEventKind kind, const std::string& subject = "run", const std::string& reason = "a reason") {
+    add(to_json_line(RunEvent{kind, subject, reason, 0}));
   }
   void step(std::uint64_t step, double took = 1, std::uint64_t view = 9) {
     now += took;
@@ -80,13 +80,13 @@ void expect_time(const SpanSummary& span, const TimeParts& expected) {
 
 TEST(RunSummary, PutsEachSecondOfARunWhereItBelongs) {
   ToldRun run;
-  run.event("started");
+  run.event(RunEventKind::kStarted);
   run.now += 4;
-  run.event("training");
+  run.event(RunEventKind::kTraining);
   run.steps(0, 5);
   run.evaluation(2);
   run.step(5, 3);
-  run.event("process_lost", "node2");
+  run.event(RunEventKind::kProcessLost, "node2");
   run.step(6, 6);
   run.steps(7, 10);
   run.evaluation(3);
@@ -105,11 +105,11 @@ TEST(RunSummary, PutsEachSecondOfARunWhereItBelongs) {
 TEST(RunSummary, ALineThatComesLateIsNoFault) {
   for (const bool has_pause : {false, true}) {
     ToldRun run;
-    run.event("started");
-    run.event("training");
+    run.event(RunEventKind::kStarted);
+    run.event(RunEventKind::kTraining);
     run.steps(0, 5);
     run.now += 0.5;
-    if (has_pause) run.event("resumed", "spawner");
+    if (has_pause) run.event(RunEventKind::kResumed, "spawner");
     run.step(5);
     expect_time(run.end(6).run, {0, has_pause ? 6 : 6.5, 0, 0, has_pause ? 0.5 : 0, 0});
     EXPECT_NEAR(run.end(6).run.seconds, run.now, 2e-3) << "nothing is left over";
@@ -118,7 +118,7 @@ TEST(RunSummary, ALineThatComesLateIsNoFault) {
 
 TEST(RunSummary, AddsUpTheBytesThatAreKnown) {
   ToldRun run;
-  run.event("started");
+  run.event(RunEventKind::kStarted);
   run.steps(0, 3);
   run.has_bytes = false;
   run.step(3);
@@ -129,13 +129,13 @@ TEST(RunSummary, AddsUpTheBytesThatAreKnown) {
 
 TEST(RunSummary, AddsUpAllCheckpoints) {
   ToldRun run;
-  run.event("started");
-  run.event("training");
+  run.event(RunEventKind::kStarted);
+  run.event(RunEventKind::kTraining);
   for (const std::uint64_t step : {0U, 1U}) {
     run.step(step);
-    run.event("checkpoint", "step", "1500 bytes in 0.25 s");
+    run.event(RunEventKind::kCheckpoint, "step", "1500 bytes in 0.25 s");
   }
-  run.event("checkpoint", "step", "complete on the disk; the spawner ended before it said so");
+  run.event(RunEventKind::kCheckpoint, "step", "complete on the disk; the spawner ended before it said so");
   const CheckpointSum saved = run.end(2).run.checkpoints;
   EXPECT_EQ(saved.count, 3U);
   EXPECT_EQ(saved.bytes, 3000U);
@@ -144,14 +144,14 @@ TEST(RunSummary, AddsUpAllCheckpoints) {
 
 TEST(RunSummary, CountsTheBytesOfACheckpointOnce) {
   ToldRun run;
-  run.event("started");
+  run.event(RunEventKind::kStarted);
   run.steps(0, 2);
-  run.event("checkpoint", "step_2", "1000 bytes in 1 s");
+  run.event(RunEventKind::kCheckpoint, "step_2", "1000 bytes in 1 s");
   EXPECT_EQ(run.end(2).run.bytes.checkpoint, 120U + 1000U) << "the last one of a start: no step's line has it";
   run.step(2);
   EXPECT_EQ(run.end(3).run.bytes.checkpoint, 180U) << "the step after it has it";
-  run.event("checkpoint", "step_3", "2000 bytes in 1 s");
-  run.event("started");
+  run.event(RunEventKind::kCheckpoint, "step_3", "2000 bytes in 1 s");
+  run.event(RunEventKind::kStarted);
   run.step(3);
   const SummaryRecord summary = run.end(4);
   EXPECT_EQ(summary.run.bytes.checkpoint, 240U + 2000U) << "the step is of another start";
@@ -160,11 +160,11 @@ TEST(RunSummary, CountsTheBytesOfACheckpointOnce) {
 
 TEST(RunSummary, ACheckpointThatIsFoundAfterADeathWasSentByTheFormerStart) {
   ToldRun run;
-  run.event("started");
+  run.event(RunEventKind::kStarted);
   run.steps(0, 2);
-  run.event("started");
-  run.event("checkpoint", "step_2", "1000 bytes in 1 s");
-  run.event("training");
+  run.event(RunEventKind::kStarted);
+  run.event(RunEventKind::kCheckpoint, "step_2", "1000 bytes in 1 s");
+  run.event(RunEventKind::kTraining);
   run.step(2);
   const SummaryRecord summary = run.end(3);
   EXPECT_EQ(summary.run.bytes.checkpoint, 180U + 1000U);
@@ -174,20 +174,20 @@ TEST(RunSummary, ACheckpointThatIsFoundAfterADeathWasSentByTheFormerStart) {
 TEST(RunSummary, OneProcessSendsNoCheckpoint) {
   ToldRun run;
   run.has_bytes = false;
-  run.event("started");
+  run.event(RunEventKind::kStarted);
   run.step(0, 1, 0);
-  run.event("checkpoint", "step_1", "1000 bytes in 1 s");
+  run.event(RunEventKind::kCheckpoint, "step_1", "1000 bytes in 1 s");
   EXPECT_EQ(run.end(1).run.bytes.checkpoint, 0U);
 }
 
 TEST(RunSummary, AddsUpWhatWasLost) {
   ToldRun run;
-  run.event("started");
+  run.event(RunEventKind::kStarted);
   run.steps(0, 2);
   run.lost_tokens = 50;
   run.approximated = 1;
   run.step(2);
-  run.event("started");
+  run.event(RunEventKind::kStarted);
   run.step(3);
   SummaryRecord summary = run.end(4);
   EXPECT_EQ(summary.run.lost_tokens, 100U);
@@ -201,9 +201,9 @@ TEST(RunSummary, AddsUpWhatWasLost) {
 
 TEST(RunSummary, StepsThatWereRolledBackAreRepeated) {
   ToldRun run;
-  run.event("started");
+  run.event(RunEventKind::kStarted);
   run.steps(0, 8);
-  run.event("rolled_back");
+  run.event(RunEventKind::kRolledBack);
   run.step(4, 6);  // five of them a pause
   run.steps(5, 10);
   const SpanSummary span = run.end(10).run;
@@ -214,10 +214,10 @@ TEST(RunSummary, StepsThatWereRolledBackAreRepeated) {
 
 TEST(RunSummary, ATimeWithoutASpawnerIsStalled) {
   ToldRun run;
-  run.event("started");
+  run.event(RunEventKind::kStarted);
   run.steps(0, 4);
   run.now += 7;
-  run.event("resumed", "spawner");
+  run.event(RunEventKind::kResumed, "spawner");
   run.steps(4, 6);
   const SpanSummary span = run.end(6).run;
   expect_time(span, {0, 6, 0, 0, 7, 0});
@@ -226,15 +226,15 @@ TEST(RunSummary, ATimeWithoutASpawnerIsStalled) {
 
 // Nobody serves a stage any more when a person stops the run, and nothing is saved that was not before.
 TEST(RunSummary, ATimeWithoutAWorkerUpToAStopIsStalled) {
-  for (const char* word : {"process_lost", "left"}) {
+  for (const RunEventKind kind : {RunEventKind::kProcessLost, RunEventKind::kProcessLeft}) {
     ToldRun run;
-    run.event("started");
-    run.event("training");
+    run.event(RunEventKind::kStarted);
+    run.event(RunEventKind::kTraining);
     run.steps(0, 5);
     run.now += 1;
-    run.event(word, "node2");
+    run.event(kind, "node2");
     run.now += 60;
-    run.event("stopping");
+    run.event(RunEventKind::kStopping);
     run.now += 2;
     expect_time(run.end(5).run, {0, 5, 0, 2, 61, 0});
     EXPECT_NEAR(run.end(5).run.seconds, run.now, 2e-3) << "nothing is left over";
@@ -245,11 +245,11 @@ TEST(RunSummary, ATimeWithoutAWorkerUpToAStopIsStalled) {
 TEST(RunSummary, ATimeUpToAStopIsNotStalledWhereStepsWentOnOrNobodyWasMissing) {
   for (const bool is_missing : {true, false}) {
     ToldRun run;
-    run.event("started");
-    run.event("training");
+    run.event(RunEventKind::kStarted);
+    run.event(RunEventKind::kTraining);
     run.steps(0, 5);
-    if (is_missing) run.event("process_lost", "node2");
-    run.event("stopping");
+    if (is_missing) run.event(RunEventKind::kProcessLost, "node2");
+    run.event(RunEventKind::kStopping);
     if (is_missing) run.step(5);
     run.now += 2;
     const std::uint64_t steps = is_missing ? 6 : 5;
@@ -260,14 +260,14 @@ TEST(RunSummary, ATimeUpToAStopIsNotStalledWhereStepsWentOnOrNobodyWasMissing) {
 // A stage lost its last replica in the evaluation of the end, which begins again with a newcomer.
 TEST(RunSummary, ATimeWithoutAWorkerInTheLastEvaluationIsStalled) {
   ToldRun run;
-  run.event("started");
-  run.event("training");
+  run.event(RunEventKind::kStarted);
+  run.event(RunEventKind::kTraining);
   run.steps(0, 5);
   run.now += 1;
-  run.event("process_lost", "node2");
-  run.event("rolled_back");
+  run.event(RunEventKind::kProcessLost, "node2");
+  run.event(RunEventKind::kRolledBack);
   run.now += 60;
-  run.event("training");
+  run.event(RunEventKind::kTraining);
   run.evaluation(3);
   run.now += 3.5;
   expect_time(run.end(5).run, {0, 5, 3, 0.5, 61, 0});
@@ -277,12 +277,12 @@ TEST(RunSummary, ATimeWithoutAWorkerInTheLastEvaluationIsStalled) {
 TEST(RunSummary, ATimeWithoutASpawnerInTheLastEvaluationIsStalled) {
   for (const double evaluated_before : {0, 2}) {
     ToldRun run;
-    run.event("started");
-    run.event("training");
+    run.event(RunEventKind::kStarted);
+    run.event(RunEventKind::kTraining);
     run.steps(0, 5);
     if (evaluated_before > 0) run.evaluation(evaluated_before);
     run.now += evaluated_before + 7;
-    run.event("resumed", "spawner");
+    run.event(RunEventKind::kResumed, "spawner");
     run.evaluation(3);
     run.now += 3.5;
     expect_time(run.end(5).run, {0, 5, evaluated_before + 3, 0.5, 7, 0});
@@ -293,12 +293,12 @@ TEST(RunSummary, ATimeWithoutASpawnerInTheLastEvaluationIsStalled) {
 // The evaluation was before the spawner died, and the next step is timed from the new one's start.
 TEST(RunSummary, AnEvaluationBeforeASpawnersDeathIsNotInTheStepAfterIt) {
   ToldRun run;
-  run.event("started");
-  run.event("training");
+  run.event(RunEventKind::kStarted);
+  run.event(RunEventKind::kTraining);
   run.steps(0, 4);
   run.evaluation(2);
   run.now += 2 + 5;
-  run.event("resumed", "spawner");
+  run.event(RunEventKind::kResumed, "spawner");
   run.step(4, 0.5);
   run.step(5);
   expect_time(run.end(6).run, {0, 5.5, 2, 0, 5, 0});
@@ -308,21 +308,21 @@ TEST(RunSummary, AnEvaluationBeforeASpawnersDeathIsNotInTheStepAfterIt) {
 // the seconds before the death, one of which the last line before it knows of.
 TEST(RunSummary, StepsThatAStartFindsInTheJournalAreTheFormerOnes) {
   ToldRun run;
-  run.event("started");
+  run.event(RunEventKind::kStarted);
   run.now += 2;
-  run.event("training");
+  run.event(RunEventKind::kTraining);
   run.steps(0, 4);
   run.now += 1;
-  run.event("joined", "node5");
+  run.event(RunEventKind::kJoined, "node5");
   run.now += 1000;
-  run.event("started");
-  run.event("round", "stage 0 fragment 0 round 1");
-  run.event("checkpoint", "step_4");
+  run.event(RunEventKind::kStarted);
+  run.event(RunEventKind::kRound, "stage 0 fragment 0 round 1");
+  run.event(RunEventKind::kCheckpoint, "step_4");
   run.filled_step(4);
   run.filled_step(5);
   run.now += 3;
-  run.event("training");
-  run.event("round", "stage 0 fragment 0 round 2");
+  run.event(RunEventKind::kTraining);
+  run.event(RunEventKind::kRound, "stage 0 fragment 0 round 2");
   run.steps(6, 10);
   const SummaryRecord summary = run.end(10);
   expect_time(summary.life, {3, 4, 0, 0, 0, 0});
@@ -341,12 +341,12 @@ TEST(RunSummary, StepsThatAStartFindsInTheJournalAreTheFormerOnes) {
 
 TEST(RunSummary, StepsThatASpawnersSuccessorFindsAreOfTheSameStart) {
   ToldRun run;
-  run.event("started");
-  run.event("training");
+  run.event(RunEventKind::kStarted);
+  run.event(RunEventKind::kTraining);
   run.steps(0, 4);
   run.now += 4;
   run.filled_step(4);
-  run.event("resumed", "spawner");
+  run.event(RunEventKind::kResumed, "spawner");
   run.steps(5, 7);
   const SpanSummary span = run.end(7).life;
   expect_time(span, {0, 7, 0, 0, 3, 0});
@@ -356,16 +356,16 @@ TEST(RunSummary, StepsThatASpawnersSuccessorFindsAreOfTheSameStart) {
 // The pause between them counts nowhere; a resumed run goes on from its newest checkpoint.
 TEST(RunSummary, TellsThisStartAndTheWholeRunApart) {
   ToldRun run;
-  run.event("started");
+  run.event(RunEventKind::kStarted);
   run.now += 2;
   run.steps(0, 6);
   run.now += 1;
-  run.event("stopped");
+  run.event(RunEventKind::kStopped);
   run.now += 1000;
-  run.event("branch", "lower");
-  run.event("started");
+  run.event(RunEventKind::kBranch, "lower");
+  run.event(RunEventKind::kStarted);
   run.now += 3;
-  run.event("resumed");
+  run.event(RunEventKind::kResumed);
   run.steps(4, 9);
   const SummaryRecord summary = run.end(9);
   EXPECT_EQ(summary.starts, 2U);
@@ -380,7 +380,7 @@ TEST(RunSummary, TellsThisStartAndTheWholeRunApart) {
 // A step of one process waits for the evaluation and the saving before it.
 TEST(RunSummary, OfOneProcessKnowsWhatCheckpointsTook) {
   ToldRun run;
-  run.event("started");
+  run.event(RunEventKind::kStarted);
   run.step(0, 1, 0);
   run.step(1, 1, 0);
   run.evaluation(2);
@@ -421,7 +421,7 @@ TEST(RunSummary, LinesThatComeLateChangeNothing) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
   RunSummary summary;
-  summary.add(with_time(to_json_line(RunEvent{"started", "run", "", 0}), at(0)));
+  summary.add(with_time(to_json_line(RunEvent{RunEventKind::kStarted, "run", "", 0}), at(0)));
   StepRecord record = second_long_step();
   for (record.step = 0; record.step < 50; ++record.step) {
     const double late = record.step == 49 ? 0 : 0.3 * static_cast<double>(random() % 1000) / 1000;
@@ -435,7 +435,7 @@ TEST(RunSummary, LinesThatComeLateChangeNothing) {
 // The step's line waited for its reports while the evaluation was under way, which is timed from the commit.
 TEST(RunSummary, AnEvaluationHasItsWholeTimeAlsoWhereTheLastStepsLineCameLate) {
   RunSummary summary;
-  summary.add(with_time(to_json_line(RunEvent{"started", "run", "", 0}), at(0)));
+  summary.add(with_time(to_json_line(RunEvent{RunEventKind::kStarted, "run", "", 0}), at(0)));
   StepRecord record = second_long_step();
   summary.add(with_time(to_json_line(record), at(1)));
   record.step = 1;
@@ -475,7 +475,7 @@ TEST(StepHistory, AgreesWithABookOfEveryStep) {
 
 TEST(SummaryRecord, IsOneObjectWithTheSameKeysForBothSpans) {
   ToldRun run;
-  run.event("started");
+  run.event(RunEventKind::kStarted);
   run.steps(0, 3);
   const auto json = nlohmann::ordered_json::parse(to_json_line(run.end(3)));
   EXPECT_EQ(json["event"], "summary");
@@ -493,14 +493,14 @@ TEST(SummaryRecord, IsOneObjectWithTheSameKeysForBothSpans) {
 
 TEST(SummaryText, SaysWhatThereIsAndWhatWasResumed) {
   ToldRun run;
-  run.event("started");
+  run.event(RunEventKind::kStarted);
   run.steps(0, 3);
-  run.event("process_lost");
+  run.event(RunEventKind::kProcessLost);
   auto lines = summary_lines(run.end(3));
   ASSERT_EQ(lines.size(), 5U);
   EXPECT_EQ(lines[0], "[summary] the run: 3 steps, 300 tokens in 3.0s, 100 tok/s; 100 tok/s while it trained");
   EXPECT_EQ(lines[4], "  faults survived: 1 lost process");
-  run.event("started");
+  run.event(RunEventKind::kStarted);
   run.step(3);
   lines = summary_lines(run.end(4));
   ASSERT_EQ(lines.size(), 10U);
@@ -511,7 +511,7 @@ TEST(SummaryText, SaysWhatThereIsAndWhatWasResumed) {
 
 TEST(SummaryText, SaysWhatWasLost) {
   ToldRun run;
-  run.event("started");
+  run.event(RunEventKind::kStarted);
   run.step(0);
   const auto is_of_losses = testing::HasSubstr("lost: ");
   EXPECT_THAT(summary_lines(run.end(1)), testing::Not(testing::Contains(is_of_losses))) << "nothing was";
@@ -525,15 +525,15 @@ TEST(SummaryText, SaysWhatWasLost) {
 
 TEST(SummaryText, OfNoStepSaysNothingOfGoodput) {
   ToldRun run;
-  run.event("started");
+  run.event(RunEventKind::kStarted);
   EXPECT_THAT(summary_lines(run.end(0)), testing::Not(testing::Contains(testing::HasSubstr("goodput"))));
 }
 
 TEST(SummaryText, TellsCopiesAndCheckpointsApart) {
   ToldRun run;
-  run.event("started");
+  run.event(RunEventKind::kStarted);
   run.steps(0, 2);
-  run.event("checkpoint", "step_2", "2500000 bytes in 1.5 s");
+  run.event(RunEventKind::kCheckpoint, "step_2", "2500000 bytes in 1.5 s");
   const auto lines = summary_lines(run.end(2));
   ASSERT_EQ(lines.size(), 6U);
   EXPECT_THAT(lines[3], testing::HasSubstr("copies of states 80B, checkpoints 2.5MB, control 100B"));
