@@ -93,7 +93,8 @@ void Keeper::listen(Instant now) {
 // A keeper is never silent for too long: its signs serve only to see whether they are read.
 void Keeper::look_at_own_keeper() {
   show_life(LifeWatch::kAnySilence);
-  if (const auto news = own_keeper_.look(keeper_silence(), ::getppid())) say(*news);
+  const auto news = own_keeper_.look(keeper_silence(), ::getppid());
+  if (news && !kept_.empty()) say("the keeper of ", kept_.front().ward.name, ": ", *news);
 }
 
 // A core that is cut does not say why the process crashed. A disk that is too slow for it must not hold the ward.
@@ -123,8 +124,8 @@ Result<int> Keeper::run() {
     const int signal = wait_for_signal();
     if (signal > 0 && signal != SIGCHLD) take_signal(signal);
     if (killed_with_) return *killed_with_;
+    look_at_own_keeper();  // before anything new is told to it
     listen(now_is());
-    look_at_own_keeper();
     reap();
     kill_the_silent(now_is());
     if (auto status = ask(); !status) {

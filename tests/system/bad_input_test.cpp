@@ -166,6 +166,15 @@ TEST(BadInput, AFaultHookThatCannotBeRead) {
   }
 }
 
+TEST(BadInput, AFolderOfCertificatesThatIsNotThere) {
+  ProcessScene scene;
+  const std::string absent = (scene.folder() / "certs").string();
+  Program& node = scene.start({"node", "--join", "127.0.0.1:1", "--certs", absent});
+  EXPECT_EQ(node.wait(kSoon), 2) << node.err();
+  expect_said(node, {"--certs " + absent, "--token"});
+  EXPECT_FALSE(std::filesystem::exists(absent));
+}
+
 TEST(BadInput, ASecondCommandInARunThatLives) {
   ProcessScene scene;
   Program& first = scene.start(train(scene, "run", {1, 1, 100'000, {}}));

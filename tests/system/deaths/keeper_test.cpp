@@ -78,7 +78,7 @@ TEST(Keeper, ThatKeepsKeepersIsNamedByThemWhenItIsFrozen) {
   ASSERT_TRUE(scene.wait_for_steps(5));
   program.signal(SIGSTOP);
   const std::string name = "keeper (process " + std::to_string(program.pid()) + ")";
-  ASSERT_TRUE(wait_until([&] { return says(scene, "node1", name + " shows no sign of life for 10 s"); }, kRunLimit));
+  ASSERT_TRUE(wait_until([&] { return says(scene, "node1", name + " shows no sign of life for "); }, kRunLimit));
   ASSERT_TRUE(scene.wait_for_steps(scene.records().steps.size() + 5));
   program.signal(SIGCONT);
   ASSERT_TRUE(wait_until([&] { return says(scene, "node1", name + " lives again"); }, kRunLimit));
