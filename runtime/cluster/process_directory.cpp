@@ -2,6 +2,8 @@
 // most.
 #include "runtime/cluster/process_directory.h"
 
+#include <algorithm>
+
 #include "runtime/base/bound.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/machine/bf16_units.h"
@@ -140,14 +142,6 @@ bool ProcessDirectory::has_lost(std::string_view name) const {
   return has_joined;
 }
 
-bool ProcessDirectory::is_evicted(std::string_view node) const {
-  bool is_out = false;  // numbers ascend
-  for (const auto& [process, record] : processes_) {
-    if (record.join.role == ProcessRole::kNode && record.join.name == node) is_out = record.is_evicted;
-  }
-  return is_out;
-}
-
 // An evicted node is out with all of its devices, and one that was drained may have been a single device.
 ProcessDirectory::KeeperEnds ProcessDirectory::is_keeper_to_end(ProcessIncarnation process) const {
   const ProcessRecord* own = find(process);
@@ -162,16 +156,33 @@ ProcessDirectory::KeeperEnds ProcessDirectory::is_keeper_to_end(ProcessIncarnati
   return ends;
 }
 
-std::vector<const ProcessRecord*> ProcessDirectory::lost_newest() const {
-  std::map<std::pair<std::string_view, std::uint32_t>, const ProcessRecord*> newest;  // by device; numbers ascend
+std::vector<const ProcessRecord*> ProcessDirectory::newest() const {
+  std::map<std::pair<std::string_view, std::uint32_t>, const ProcessRecord*> by_device;  // numbers ascend
   for (const auto& [process, record] : processes_) {
-    if (record.join.role == ProcessRole::kNode) newest[{record.join.name, record.join.device_index}] = &record;
+    if (record.join.role == ProcessRole::kNode) by_device[{record.join.name, record.join.device_index}] = &record;
   }
-  std::vector<const ProcessRecord*> lost;
-  for (const auto& [device, record] : newest) {
-    if (!record->is_alive && !record->is_evicted && !record->has_left) lost.push_back(record);
-  }
+  std::vector<const ProcessRecord*> records;
+  for (const auto& [device, record] : by_device) records.push_back(record);
+  return records;
+}
+
+std::vector<const ProcessRecord*> ProcessDirectory::lost_newest() const {
+  std::vector<const ProcessRecord*> lost = newest();
+  std::erase_if(lost,
+                [](const ProcessRecord* record) { return record->is_alive || record->is_evicted || record->has_left; });
   return lost;
+}
+
+// An evicted node is out with all of its devices.
+std::optional<Departure> ProcessDirectory::departed(std::string_view name) const {
+  std::vector<const ProcessRecord*> named = newest();
+  std::erase_if(named, [&](const ProcessRecord* record) {
+    return record->join.name != name && name_of_process(record->join.name, record->join.device_index) != name;
+  });
+  const bool is_known = !named.empty() && std::ranges::none_of(named, &ProcessRecord::is_alive);
+  if (is_known && std::ranges::any_of(named, &ProcessRecord::is_evicted)) return kWasEvicted;
+  if (is_known && std::ranges::all_of(named, &ProcessRecord::has_left)) return kLeft;
+  return std::nullopt;
 }
 
 std::vector<std::string> ProcessDirectory::coming_back(std::string_view name) const {

@@ -101,8 +101,9 @@ class ProcessDirectory {
   [[nodiscard]] std::uint32_t lives_before(ProcessIncarnation process) const;
   // True when processes of that name have joined, as far as they are remembered, and none of them is alive.
   [[nodiscard]] bool has_lost(std::string_view name) const;
-  // Says whether the newest of a node's processes, as far as they are remembered, was evicted.
-  [[nodiscard]] bool is_evicted(std::string_view node) const;
+  // Returns how a node, or the device of that name, went: none of its processes is alive, and nobody starts one again
+  // by itself. None: that is not so, or no process of that name is remembered.
+  [[nodiscard]] std::optional<Departure> departed(std::string_view name) const;
   // Says whether the process's keeper had started it before, as this node, and was to end: it has not heard.
   enum class KeeperEnds : std::uint8_t { kNo, kByDrain, kByEviction };
   [[nodiscard]] KeeperEnds is_keeper_to_end(ProcessIncarnation process) const;
@@ -118,7 +119,9 @@ class ProcessDirectory {
   [[nodiscard]] std::vector<Peer> peers() const;
 
  private:
-  // Returns the newest process of each device of each node where that was lost and its keeper starts another one.
+  // Returns the newest process of each device of each node.
+  [[nodiscard]] std::vector<const ProcessRecord*> newest() const;
+  // Returns those of them that were lost and whose keepers start others.
   [[nodiscard]] std::vector<const ProcessRecord*> lost_newest() const;
   // Why this worker's kernels are not the run's; empty: they are, or nobody knows yet.
   [[nodiscard]] std::string difference_in_kernels(const Join& join) const;

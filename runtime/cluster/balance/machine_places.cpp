@@ -8,11 +8,13 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <tuple>
 
 #include "runtime/base/compose.h"
 #include "runtime/base/ensure.h"
+#include "runtime/base/text/enumerate.h"
 #include "runtime/base/text/quantity_words.h"
 
 namespace shoal {
@@ -347,34 +349,57 @@ std::string settings_words(const std::vector<Worker>& workers, std::uint64_t mem
   return compose("`shoal plan RUN/config.toml --memory ", memory_option(memory), "` says which settings make them fit");
 }
 
+// Stages that need as much as each other, and for which too few machines are left by those that need more.
+struct Misfit {
+  std::vector<std::size_t> stages;
+  std::uint64_t need = 0;
+  std::size_t have = 0, places = 0;  // workers that give so much; places of these stages and of those that need more
+};
+
+// What needs most first. memories: of workers.
+std::vector<Misfit> misfits_of(const std::vector<std::uint64_t>& memories, const PlacesWanted& wanted) {
+  std::map<std::uint64_t, std::vector<std::size_t>, std::greater<>> by_need;
+  for (std::size_t stage = 0; stage < wanted.replicas.size(); ++stage) {
+    by_need[need_of(wanted.needs, stage).memory_bytes].push_back(stage);
+  }
+  std::vector<Misfit> misfits;
+  std::size_t places = 0;
+  for (const auto& [need, stages] : by_need) {
+    for (const std::size_t stage : stages) places += wanted.replicas[stage];
+    const auto gives = [need = need](std::uint64_t memory) { return memory >= need; };
+    const auto have = static_cast<std::size_t>(std::ranges::count_if(memories, gives));
+    if (have < places) misfits.push_back({stages, need, have, places});
+  }
+  return misfits;
+}
+
+std::string misfit_words(const Misfit& misfit) {
+  const bool is_one = misfit.stages.size() == 1;
+  return compose(enumerate("stage", misfit.stages), is_one ? " does" : " do", " not fit: a replica of ",
+                 is_one ? "it" : "each", " needs ", size_text(misfit.need), ", and ", counted(misfit.have, "worker"),
+                 misfit.have == 1 ? " gives" : " give", " so much where ", misfit.places, " ", is_or_are(misfit.places),
+                 " needed; ");
+}
+
 }  // namespace
 
 std::string memory_refusal(const std::vector<Worker>& workers, const PlacesWanted& asked) {
   const PlacesWanted wanted = wanted_on(workers, asked);
   if (workers.size() < total(wanted.replicas)) return {};
-  if (place_machines(workers, asked)) return {};
   std::vector<std::uint64_t> memories;
   for (const Worker& worker : workers) memories.push_back(memory_given(worker.offer));
   std::ranges::sort(memories, std::greater<>());
-  std::vector<std::size_t> order(wanted.replicas.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::greater<>(),
-                           [&](std::size_t stage) { return need_of(wanted.needs, stage).memory_bytes; });
-  std::size_t places_so_far = 0;
-  for (const std::size_t stage : order) {  // the first one for which too few machines are left
-    const std::uint64_t need = need_of(wanted.needs, stage).memory_bytes;
-    places_so_far += wanted.replicas[stage];
-    if (memories[places_so_far - 1] >= need) continue;
-    const auto have =
-        static_cast<std::size_t>(std::ranges::count_if(memories, [&](std::uint64_t memory) { return memory >= need; }));
-    return compose("stage ", stage, " does not fit: a replica of it needs ", size_text(need), ", and ",
-                   counted(have, "worker"), have == 1 ? " gives" : " give", " so much where ", places_so_far, " ",
-                   is_or_are(places_so_far), " needed; ", fewer_credits(workers, wanted),
-                   counted(places_so_far - have, "more worker"), " with --memory ", memory_option(need),
-                   " or more would do, or ", fewer_replicas(workers, wanted),
-                   "stages that need less: ", settings_words(workers, memories[places_so_far - 1]));
+  const std::vector<Misfit> misfits = misfits_of(memories, wanted);
+  if (misfits.empty()) return {};
+  std::string text;
+  std::size_t missing = 0;
+  for (const Misfit& misfit : misfits) {
+    text += misfit_words(misfit);
+    missing = std::max(missing, misfit.places - misfit.have);
   }
-  return {};
+  return compose(text, fewer_credits(workers, wanted), counted(missing, "more worker"), " with --memory ",
+                 memory_option(misfits.front().need), " or more would do, or ", fewer_replicas(workers, wanted),
+                 "stages that need less: ", settings_words(workers, memories[misfits.back().places - 1]));
 }
 
 std::string fits_nowhere(const std::string& name, const MachineOffer& offer, const std::vector<StageNeed>& needs) {

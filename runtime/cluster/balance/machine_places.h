@@ -73,8 +73,9 @@ struct PlacesWanted {
 [[nodiscard]] std::optional<std::vector<Placement>> place_machines(const std::vector<Worker>& workers,
                                                                    const PlacesWanted& wanted);
 
-// Says which stage has fewer than `replicas` workers that it fits into, and what would fit: one sentence. Empty: every
-// stage has enough, or there are too few workers anyway.
+// Says why place_machines() found nothing for these workers: which stages have fewer workers that they fit into than
+// they should have replicas, and what would fit, in one sentence. Empty: there are too few workers anyway. Asked only
+// where nothing was found: nothing is placed again.
 [[nodiscard]] std::string memory_refusal(const std::vector<Worker>& workers, const PlacesWanted& wanted);
 
 // Says that a worker fits no stage, and what would: one sentence. Empty: it fits one.

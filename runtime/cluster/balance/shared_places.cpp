@@ -143,7 +143,7 @@ std::optional<std::vector<Placement>> place_shared(std::vector<Worker> workers, 
 }
 
 std::string sharing_refusal(const std::vector<Worker>& workers, const PlacesWanted& asked) {
-  if (workers.empty() || place_shared(workers, asked)) return {};
+  if (workers.empty()) return {};
   const PlacesWanted wanted = wanted_on(workers, asked);
   const auto largest = std::ranges::max_element(wanted.needs, {}, &StageNeed::memory_bytes);
   std::uint64_t all = 0;

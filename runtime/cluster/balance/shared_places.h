@@ -19,8 +19,8 @@ namespace shoal {
 [[nodiscard]] std::optional<std::vector<Placement>> place_shared(std::vector<Worker> workers,
                                                                  const PlacesWanted& wanted);
 
-// Says why place_shared() found nothing for these workers, and what would help: one sentence. Empty: it finds places,
-// or there are no workers.
+// Says why place_shared() found nothing for these workers, and what would help: one sentence. Empty: there are no
+// workers. Asked only where nothing was found: nothing is placed again.
 [[nodiscard]] std::string sharing_refusal(const std::vector<Worker>& workers, const PlacesWanted& wanted);
 
 }  // namespace shoal

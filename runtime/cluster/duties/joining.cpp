@@ -12,8 +12,6 @@ namespace shoal {
 
 namespace {
 
-constexpr Duration kRestAfterGivingUp = std::chrono::minutes(10);
-
 [[nodiscard]] std::string name_of(const SpawnStage& order) { return compose("stage/", order.stage, "/", order.slot); }
 
 }  // namespace
@@ -224,7 +222,7 @@ void JoinDuty::decided(const JoinDecision& decision, Instant now, Answers& answe
       break;
     case JoinOutcome::kGiveUp:
       end_it(RunEventKind::kJoinGivenUp);
-      answers.tell(WorkerRests{worker, now + kRestAfterGivingUp});
+      answers.tell(WorkerRests{worker, now + joiner.holds.rest()});
       break;
   }
 }

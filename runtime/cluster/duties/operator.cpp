@@ -107,6 +107,8 @@ Obeyed OperatorDuty::drain(const OperatorOrder& order) const {
   const auto target = resolve_leaver(order.name, targets());
   const auto absent = directory.coming_back(order.name);
   const bool is_device = !absent.empty() && !directory.alive(node_of(order.name)).empty();
+  const auto departed = target ? std::nullopt : directory.departed(order.name);
+  if (departed) return answer_of(OperatorVerdict::kDone, compose(order.name, " is out already: it ", departed->verb));
   if (!target && !is_device) return not_there(order, target.failure().message);
   const auto processes = target ? processes_of(*target, directory) : std::vector<ProcessIncarnation>{};
   std::string fate = fate_when_drained(truth_, processes);
@@ -120,9 +122,13 @@ Obeyed OperatorDuty::drain(const OperatorOrder& order) const {
 }
 
 Obeyed OperatorDuty::not_there(const OperatorOrder& order, const std::string& failure) const {
-  const bool may_come = truth_.phase == RunPhase::kReturning || is_of_this_run(order.name, who_is_there());
-  if (may_come && !resolve_target(order.name, targets()))
-    return answer_of(OperatorVerdict::kAbsent, absence_text(order.name, targets()));
+  const RunActors run = who_is_there();
+  const bool may_come = truth_.phase == RunPhase::kReturning || is_of_this_run(order.name, run);
+  const bool is_there = static_cast<bool>(resolve_target(order.name, targets()));
+  if (const auto departed = departure_of(order.name, run); departed && !is_there) {
+    return answer_of(OperatorVerdict::kRefused, departed_text(order.name, departed->verb, targets()));
+  }
+  if (may_come && !is_there) return answer_of(OperatorVerdict::kAbsent, absence_text(order.name, targets()));
   return answer_of(OperatorVerdict::kUnknownName, failure);
 }
 
@@ -160,9 +166,10 @@ Obeyed OperatorDuty::nobody_to_evict(const OperatorOrder& order) const {
   const ProcessDirectory& directory = truth_.roster.processes;
   std::vector<Target> nodes = targets();
   std::erase_if(nodes, [](const Target& target) { return !target.whole_process; });
-  if (directory.is_evicted(order.name)) {
-    const std::string is_out = " is out of the run already: it was evicted";
-    return answer_of(OperatorVerdict::kDone, order.name + is_out + way_back(order));
+  const auto departed = directory.departed(order.name);
+  if (departed && node_of(order.name) == order.name) {
+    const std::string is_out = compose(order.name, " is out of the run already: it ", departed->verb);
+    return answer_of(OperatorVerdict::kDone, is_out + way_back(order));
   }
   const bool may_come = truth_.phase == RunPhase::kReturning || directory.has_lost(order.name);
   if (may_come) return answer_of(OperatorVerdict::kAbsent, absence_text(order.name, nodes));

@@ -49,26 +49,46 @@ bool StartingDuty::is_patience_over(Instant now) const {
 
 void StartingDuty::place_all(Instant now, Answers& answers) {
   if (now < not_before_) return;
-  const SupervisorConfig& config = truth_.config;
   const auto workers = free_workers(now);
-  PlacesWanted wanted{config.replicas.listed(config.stages), config.needs, config.threads};
-  auto placements = place_machines(workers, wanted);
-  if (!placements && !config.share_devices) refuse(memory_refusal(workers, wanted), answers);
-  if (!placements && config.share_devices && is_patience_over(now)) {
-    placements = place_shared(workers, wanted);
-    if (!placements) refuse(sharing_refusal(workers, wanted), answers);
+  Tried tried{{}, is_patience_over(now)};
+  for (const Worker& worker : workers) tried.choices.emplace_back(worker.process, worker.choice);
+  if (tried == tried_) return;
+  const auto placements = find_places(workers, tried.is_over, answers);
+  tried_.reset();
+  if (!placements) {
+    tried_ = std::move(tried);
+    return;
   }
-  auto each = config.share_devices ? 0 : static_cast<std::uint32_t>(workers.size() / config.stages);
-  for (; !placements && each > 0 && is_patience_over(now); --each) {
-    for (std::uint32_t& replicas : wanted.replicas) replicas = std::min(replicas, each);
-    placements = place_machines(workers, wanted);
-  }
-  if (!placements) return;
   answers.tell(PhaseBegins{RunPhase::kSpawning});
   for (const Placement& placement : *placements) start(placement, answers);
 }
 
-// Once for each that is said: it is asked again at every tick.
+// is_over: no more workers are waited for.
+std::optional<std::vector<Placement>> StartingDuty::find_places(const std::vector<Worker>& workers, bool is_over,
+                                                                Answers& answers) {
+  const SupervisorConfig& config = truth_.config;
+  PlacesWanted wanted{config.replicas.listed(config.stages), config.needs, config.threads};
+  misfit_.clear();
+  auto placements = place_machines(workers, wanted);
+  if (placements) return placements;
+  if (config.share_devices) {
+    placements = place_shared(workers, wanted);
+    if (!placements) misfit_ = sharing_refusal(workers, wanted);
+    if (is_over) refuse(misfit_, answers);
+    return is_over ? placements : std::nullopt;
+  }
+  misfit_ = memory_refusal(workers, wanted);
+  refuse(misfit_, answers);
+  auto each = static_cast<std::uint32_t>(workers.size() / config.stages);
+  for (; !placements && each > 0 && is_over; --each) {
+    for (std::uint32_t& replicas : wanted.replicas) replicas = std::min(replicas, each);
+    placements = place_machines(workers, wanted);
+  }
+  if (placements) misfit_.clear();
+  return placements;
+}
+
+// Once for each that is said: it is asked again whenever workers come or go.
 void StartingDuty::refuse(const std::string& why, Answers& answers) {
   if (why.empty() || why == std::exchange(refused_, why)) return;
   answers.announce(RunEventKind::kStageDoesNotFit, "run", why);

@@ -9,7 +9,9 @@
 // Also keeps count of replicas that end on a worker, whenever they started: it pauses, rests, or is started again.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/cluster/failed_starts.h"
@@ -21,8 +23,10 @@ namespace shoal {
 
 class StartingDuty {
  public:
-  StartingDuty(const Truth& truth, StartingReplicas& starting, StartBudget& starts, ReservedNumbers& numbers)
-      : truth_(truth), starting_(starting), starts_(starts), numbers_(numbers) {}
+  // misfit: why nothing is placed though workers are as many as are wanted.
+  StartingDuty(const Truth& truth, StartingReplicas& starting, StartBudget& starts, std::string& misfit,
+               ReservedNumbers& numbers)
+      : truth_(truth), starting_(starting), starts_(starts), misfit_(misfit), numbers_(numbers) {}
 
   [[nodiscard]] Answers on(const WorkersChanged& changed, Instant now);
   [[nodiscard]] Answers on(const StageReady& ready, Instant now);
@@ -44,6 +48,8 @@ class StartingDuty {
   [[nodiscard]] std::vector<Worker> free_workers(Instant now) const;
   void place_if_enough(Instant now, Answers& answers);
   void place_all(Instant now, Answers& answers);
+  [[nodiscard]] std::optional<std::vector<Placement>> find_places(const std::vector<Worker>& workers, bool is_over,
+                                                                  Answers& answers);
   void fill_places(Instant now, Answers& answers);
   void share_places(Instant now, Answers& answers);
   // No more workers are waited for.
@@ -58,11 +64,19 @@ class StartingDuty {
   const Truth& truth_;
   StartingReplicas& starting_;
   StartBudget& starts_;
+  std::string& misfit_;
   ReservedNumbers& numbers_;
   FailedStarts failed_;   // since this start began
   Instant not_before_{};  // a pause between two starts from one checkpoint
   Instant changed_{};     // when workers came or went last, on the clock of what was watched
   std::string refused_;   // the newest refusal for want of memory that was told
+  // For whom no places were found: they are looked for again only where these are others, or patience is over.
+  struct Tried {
+    std::vector<std::pair<ProcessIncarnation, int>> choices;
+    bool is_over = false;
+    bool operator==(const Tried&) const = default;
+  };
+  std::optional<Tried> tried_;
 };
 
 }  // namespace shoal

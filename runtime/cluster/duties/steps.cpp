@@ -52,7 +52,7 @@ Answers StepDuty::on(const Commit& commit, Instant /*now*/) {
   // After a missed round, a leaver may be the only one with its mean: it goes before, and those left
   // vote for the round anew (P-20).
   const bool is_last = truth_.last_step.is_committed();
-  const bool may_anybody_go = truth_.roster.giving_way || !truth_.leavers_not_missed().empty() || truth_.may_mover_go();
+  const bool may_anybody_go = truth_.may_giver_go() || !truth_.leavers_not_missed().empty() || truth_.may_mover_go();
   const bool leave_now = !is_last && ballots_.is_round_missed(truth_.view()) && may_anybody_go;
   answers.tell(leave_now ? RunFact(LeaversDue{}) : RunFact(RoundsDue{}));
   answers.tell(LossDue{});

@@ -12,6 +12,9 @@ namespace shoal {
 
 namespace {
 
+// Kinds of actors that every process has, as their names begin.
+constexpr std::string_view kKindsOfAll[] = {"router/", "tracer/", "node_agent/"};
+
 // The actors of the spawner's process that no journal entry and no process names.
 constexpr std::pair<const char*, Role> kOwnActors[] = {
     {"metrics", Role::kMetrics}, {"control", Role::kControl}, {"supervisor", Role::kSupervisor}};
@@ -108,6 +111,13 @@ std::vector<ActorLine> list_actors(const RunActors& run, const std::vector<Actor
   return list.sorted();
 }
 
+std::optional<Departure> departure_of(std::string_view name, const RunActors& run) {
+  for (const std::string_view kind : kKindsOfAll) {
+    if (name.starts_with(kind)) name.remove_prefix(kind.size());
+  }
+  return run.roster.processes.departed(name);
+}
+
 bool is_of_this_run(std::string_view name, const RunActors& run) {
   for (std::uint32_t stage = 0; stage < run.shape.stages; ++stage) {
     if (name == compose("sync_group/", stage)) return true;
@@ -119,7 +129,7 @@ bool is_of_this_run(std::string_view name, const RunActors& run) {
   for (const auto& [place, past] : run.roster.slots) {
     if (name == compose("stage/", place.first, "/", place.second)) return true;
   }
-  for (const std::string_view kind : {"router/", "tracer/", "node_agent/"}) {
+  for (const std::string_view kind : kKindsOfAll) {
     if (name.starts_with(kind) && run.roster.processes.has_lost(name.substr(kind.size()))) return true;
   }
   return name == "data_loader" || name == "storage" || run.roster.processes.has_lost(name);

@@ -3,6 +3,7 @@
 // Only reads, of what the supervisor knows; what a node tells of itself is added where it says more.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -37,6 +38,10 @@ struct RunActors {
 
 // own: what the board of the spawner's process says. Sorted: the spawner's first, then by node.
 [[nodiscard]] std::vector<ActorLine> list_actors(const RunActors& run, const std::vector<ActorHealth>& own);
+
+// Returns how a node went, or the node whose router, tracer or node agent is named, where nobody starts it again by
+// itself; none: that is not so.
+[[nodiscard]] std::optional<Departure> departure_of(std::string_view name, const RunActors& run);
 
 // True for a name that nothing has now, if the run has had something of it, or has it while it trains.
 [[nodiscard]] bool is_of_this_run(std::string_view name, const RunActors& run);

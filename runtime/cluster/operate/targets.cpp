@@ -34,6 +34,11 @@ std::string absence_text(std::string_view name, const std::vector<Target>& all) 
       name, " is not there now: it was lost or told to end, and may be starting again; there are: ", list_names(all));
 }
 
+std::string departed_text(std::string_view name, std::string_view went, const std::vector<Target>& all) {
+  return compose(name, " is not there: it ", went,
+                 ", and nobody starts it again by itself; there are: ", list_names(all));
+}
+
 std::string ending_text(std::string_view name) {
   return compose(name, " is not there now: it was told to end a moment ago, and is being started again");
 }

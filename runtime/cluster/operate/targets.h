@@ -34,7 +34,10 @@ struct Target {
 // Says that it is known and not there, and what is.
 [[nodiscard]] std::string absence_text(std::string_view name, const std::vector<Target>& all);
 
-// The same of one that was told to end by an earlier order.
+// Says that it went ("left", "was evicted") and does not come back by itself, and what is there.
+[[nodiscard]] std::string departed_text(std::string_view name, std::string_view went, const std::vector<Target>& all);
+
+// Says that it is not there, of one that was told to end by an earlier order.
 [[nodiscard]] std::string ending_text(std::string_view name);
 
 // The first of that name. Errors: kUsage, with the nearest name and those that are there.

@@ -3,7 +3,8 @@
 //
 // A sum is at least a third of a state (weights and two moments of AdamW; the share is larger with other optimisers and
 // in exact mode), so what is stated is a least time. It is compared with two steps, because other sums may share the
-// donor's link meanwhile.
+// donor's link meanwhile. One whose sums come more slowly than steps are committed gets in by a held commit alone, and
+// no commit is held for a state that takes longer than the longest hold (commit_holds.h).
 //
 //   from the first bytes on: stretch of kStretch or more ─▶ its pace ─▶ next stretch ...      the fastest one counts
 //
@@ -21,6 +22,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/text/quantity_words.h"
+#include "runtime/cluster/recovery/commit_holds.h"
 
 namespace shoal {
 
@@ -68,8 +70,7 @@ class CopyPace {
     bytes_total_ = bytes_total;
     if (std::exchange(sharers_, sharers) != sharers) stretch_ = newest_;
     if (now - stretch_->at < kStretch || bytes <= stretch_->bytes) return;
-    const double seconds = milliseconds(now - stretch_->at) / 1000;
-    const double per_second = static_cast<double>(sharers * (bytes - stretch_->bytes)) / seconds;
+    const double per_second = static_cast<double>(sharers * (bytes - stretch_->bytes)) / seconds(now - stretch_->at);
     fastest_per_second_ = std::max(fastest_per_second_, per_second);
     stretch_ = newest_;
   }
@@ -77,16 +78,27 @@ class CopyPace {
   [[nodiscard]] std::string why_too_slow(Duration step) const {
     const bool is_there = newest_.bytes >= bytes_total_;
     if (newest_.at - began_ < (is_there ? kLeast : kOnTheWay) || fastest_per_second_ == 0) return {};
-    const double sum_bytes = static_cast<double>(bytes_total_) / kSumsOfState;
-    const double sum_seconds = sum_bytes / fastest_per_second_;
-    const double step_seconds = milliseconds(step) / 1000;
-    if (sum_seconds <= kStepsOfSum * step_seconds) return {};
+    const double state_seconds = static_cast<double>(bytes_total_) / fastest_per_second_;
+    const double sum_seconds = state_seconds / kSumsOfState;
+    const double step_seconds = seconds(step);
+    const bool is_too_slow = sum_seconds > kStepsOfSum * step_seconds;
+    const double held_seconds = seconds(CommitHolds::kLongestCopy);
+    const bool is_held_in_vain = sum_seconds > step_seconds && state_seconds > held_seconds;
+    if (!is_too_slow && !is_held_in_vain) return {};
+    const std::string no_hold =
+        is_too_slow
+            ? ""
+            : compose("; its state takes ", number_text(state_seconds, 0), " s, and no commit is held for one of ",
+                      "more than ", number_text(held_seconds, 0), " s; more stages have smaller states");
     return compose("its link brings ", number_text(fastest_per_second_ / 1e6, 1), " MB/s: the sum of a step (at least ",
-                   number_text(sum_bytes / 1e6, 1), " MB) takes ", number_text(sum_seconds, 1), " s, and a step ",
-                   number_text(step_seconds, 1), " s; it cannot follow");
+                   number_text(static_cast<double>(bytes_total_) / kSumsOfState / 1e6, 1), " MB) takes ",
+                   number_text(sum_seconds, 1), " s, and a step ", number_text(step_seconds, 1), " s", no_hold,
+                   "; it cannot follow");
   }
 
  private:
+  [[nodiscard]] static double seconds(Duration duration) { return milliseconds(duration) / 1000; }
+
   struct Point {
     std::uint64_t bytes = 0;
     Instant at{};

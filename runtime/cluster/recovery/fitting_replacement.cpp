@@ -76,6 +76,9 @@ bool served_before(const ReplacementQuestion& question, const Replacement& one) 
 std::optional<Replacement> plan_fitting_replacement(const FittingQuestion& asked) {
   const bool is_alike = are_machines_alike(asked);
   ReplacementQuestion question = asked.question;
+  if (!is_alike) {
+    for (const ServedStage& stage : asked.stages) question.strengths.push_back(capacity_of(stage, asked.threads));
+  }
   while (true) {
     ReplacementQuestion narrowed = question;
     if (!is_alike && question.capacities.empty()) close_but_the_weakest(asked, narrowed);

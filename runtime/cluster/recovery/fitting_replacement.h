@@ -2,9 +2,9 @@
 // fast one. Pure, says why.
 //
 // Narrows the question of plan_replacement() to the workers and stages that come into question, and asks it: a stage
-// that fits nobody who is free is passed by; whoever served the slot before is not passed over; growth beyond what
-// stages should have goes to the weakest one where machines are unequal. Equal machines, and those that state nothing,
-// get the answer of plan_replacement() alone.
+// that fits nobody who is free is passed by; whoever served the slot before is not passed over; where machines are
+// unequal the weakest comes first of stages that lack equally many, and growth beyond that goes to the weakest. Equal
+// machines, and those that state nothing, get the answer of plan_replacement() alone.
 #pragma once
 
 #include <vector>

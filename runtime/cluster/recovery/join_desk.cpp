@@ -6,8 +6,21 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/text/duration_words.h"
+#include "runtime/base/text/quantity_words.h"
 
 namespace shoal {
+
+namespace {
+
+// "; its first state took 69 s, ...", of one for which commits were held.
+[[nodiscard]] std::string why_in_vain(const Joiner& joiner) {
+  return compose("; its first state took ", duration_text(*joiner.took),
+                 ", and its link is too slow for another one while a commit is held, or for the sum of a step; tried "
+                 "again in ",
+                 std::chrono::ceil<std::chrono::minutes>(joiner.holds.rest()).count(), " min");
+}
+
+}  // namespace
 
 void JoinDesk::ask(const SpawnStage& order, ProcessIncarnation process, Instant now) {
   given_up_.erase(process);
@@ -105,23 +118,23 @@ std::optional<JoinDecision> JoinDesk::judge(Joiner& joiner, std::uint64_t commit
 // A commit that waits costs everybody; so does a stage with fewer replicas. Hence: often enough, long enough, not more.
 std::optional<JoinDecision> JoinDesk::judge_late(Joiner& joiner, std::uint64_t committed_steps, Instant now) {
   if (joiner.held_until && now < *joiner.held_until) return std::nullopt;
+  const auto hold = joiner.holds.next(*joiner.took);
   if (joiner.held_until) {
     joiner.held_until.reset();
-    joiner.hold_not_before = now + kHoldPause;
+    joiner.hold_not_before = now + CommitHolds::kPause;
     const std::string why = compose("it held version ", joiner.ready->version, " of ", committed_steps, " after ",
-                                    joiner.holds, " held commits");
-    const bool is_last = kHoldsMax.is_reached_by(static_cast<std::uint64_t>(joiner.holds));
-    return JoinDecision{is_last ? JoinOutcome::kGiveUp : JoinOutcome::kHoldOver, joiner,
-                        why + (is_last ? "; its link is too slow for the sums of a step" : "; training goes on")};
+                                    counted(joiner.holds.count(), "held commit"));
+    return JoinDecision{hold ? JoinOutcome::kHoldOver : JoinOutcome::kGiveUp, joiner,
+                        why + (hold ? "; training goes on" : why_in_vain(joiner))};
   }
   if (now < joiner.hold_not_before) return std::nullopt;
   if (auto decision = judge_pace(joiner)) return decision;
-  ++joiner.holds;
-  const Duration hold = std::clamp(2 * joiner.took.value_or(Duration{}), kHoldShortest, kHoldLongest);
-  joiner.held_until = now + hold;
+  if (!hold) return JoinDecision{JoinOutcome::kGiveUp, joiner, "it is late" + why_in_vain(joiner)};
+  joiner.holds.add(*hold);
+  joiner.held_until = now + *hold;
   return JoinDecision{JoinOutcome::kHold, joiner,
                       compose("it has version ", joiner.ready->version, " of ", committed_steps,
-                              "; the next commit waits for it, at most ", duration_text(hold))};
+                              "; the next commit waits for it, at most ", duration_text(*hold))};
 }
 
 // To wait for one that cannot follow would let it in, and then every step would take as long as its link needs.

@@ -4,7 +4,8 @@
 //                                │ version < committed steps: late ──▶ the next commit waits for it, a bounded time
 //                                │ another digest than a member's (S-3) ──▶ refused
 //                                └ late again and again, or no more of its state comes ──▶ given up; a spare again
-//   a state that comes so slowly that the sums of steps would, too (copy_pace.h) ──▶ given up at once; a spare again
+//   a state that comes so slowly that the sums of steps would, too, or that no hold is long enough for it (copy_pace.h)
+//                                                                                  ──▶ given up at once; a spare again
 //
 // The weights of a joiner are guarded by its digest: it is compared here with the digest of a member at the same
 // version, both taken from the device's own memory. Bounded (S-6): one joiner per worker, one state per stage. Pure.
@@ -17,8 +18,8 @@
 #include <vector>
 
 #include "messages/supervision.h"
-#include "runtime/base/bound.h"
 #include "runtime/base/time/progress_watch.h"
+#include "runtime/cluster/recovery/commit_holds.h"
 #include "runtime/cluster/recovery/copy_pace.h"
 
 namespace shoal {
@@ -29,7 +30,7 @@ struct Joiner {
   Instant since;
   std::optional<StageReady> ready{};  // the newest
   std::optional<Duration> took{};     // until its first state
-  int holds = 0;                      // commits were held for it so often
+  CommitHolds holds{};
   std::optional<Instant> held_until{};
   Instant hold_not_before{};
   ProgressWatch state{since};  // progress of its first copy
@@ -46,10 +47,6 @@ struct JoinDecision {
 
 class JoinDesk {
  public:
-  static constexpr Duration kHoldShortest = std::chrono::seconds(5);
-  static constexpr Duration kHoldLongest = std::chrono::seconds(60);
-  static constexpr Duration kHoldPause = std::chrono::seconds(30);  // between two of one joiner
-  static inline const Bound kHoldsMax{"supervision.held_commits_of_a_joiner", 3};
   static constexpr Duration kSilenceMax = std::chrono::minutes(10);  // without a first state, or more of it
 
   // follows_sums: false with rounds, where a joiner copies what all agreed on (P-36).

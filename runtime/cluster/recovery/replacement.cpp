@@ -21,15 +21,16 @@ constexpr Duration kLongestPause = std::chrono::seconds(10);
                     [&](const TakenSlot& taken) { return taken.stage == stage && !taken.is_leaving; }));
 }
 
-// The stage with the fewest replicas of those that lack some, else of those that may have more.
+// The stage with the fewest replicas of those that lack some, else of those that may have more; of several the weakest.
 [[nodiscard]] std::optional<StageId> neediest(const ReplacementQuestion& question) {
-  std::optional<std::tuple<bool, std::uint32_t, StageId>> least;
+  std::optional<std::tuple<bool, std::uint32_t, double, StageId>> least;
   for (std::uint32_t i = 0; i < question.stages; ++i) {
     const StageId stage{i};
     if (question.closed.contains(stage)) continue;
     const std::uint32_t count = count_of(question, stage);
     const std::uint32_t wanted = question.replicas.of(stage);
-    const std::tuple candidate(count >= wanted, count, stage);
+    const double strength = i < question.strengths.size() ? question.strengths[i] : 0;
+    const std::tuple candidate(count >= wanted, count, strength, stage);
     const bool may_grow = count < std::max(wanted, question.replicas_max);
     if (may_grow && (!least || candidate < *least)) least = candidate;
   }

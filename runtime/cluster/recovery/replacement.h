@@ -1,10 +1,11 @@
 // Chooses the worker for a slot that a stage lost while the run trains, and how often one may try. Pure, says why.
 //
-// A mover goes where it is to serve. Then, a stage that lacks replicas first, of several the one with the fewest;
-// where replicas are moved by capacity, the stage that has least of it, as long as the run as a whole lacks some. Of
-// the free workers: the one that served the slot before (its process was started again, or only its actor ended), else
-// one whose node serves the stage least, then the least used node, then the one that joined first. Beyond `replicas` a
-// stage grows only where `replicas_max` says so; all other workers are spares.
+// A mover goes where it is to serve. Then, a stage that lacks replicas first, of several the one with the fewest, and
+// of those the weakest where machines are unequal; where replicas are moved by capacity, the stage that has least of
+// it, as long as the run as a whole lacks some. Of the free workers: the one that served the slot before (its process
+// was started again, or only its actor ended), else one whose node serves the stage least, then the least used node,
+// then the one that joined first. Beyond `replicas` a stage grows only where `replicas_max` says so; all other workers
+// are spares.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +51,9 @@ struct ReplacementQuestion {
   std::map<ProcessIncarnation, StageId> destinations{};  // of free workers that move there
   // By stage, with those to come: they decide, and any stage may grow while the run lacks replicas; empty: counts do.
   std::vector<double> capacities{};
-  std::uint32_t limit = 0;         // of each stage where capacities decide; 0: none
-  std::vector<StageNeed> needs{};  // of each stage, for those who share; empty: not known
+  std::vector<double> strengths{};  // by stage: between those with as many where counts decide; empty: all are alike
+  std::uint32_t limit = 0;          // of each stage where capacities decide; 0: none
+  std::vector<StageNeed> needs{};   // of each stage, for those who share; empty: not known
 };
 
 struct Replacement {

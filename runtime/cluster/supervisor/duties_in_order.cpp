@@ -12,7 +12,7 @@ DutiesInOrder make_duties(Truth& truth, ReservedNumbers& numbers) {
           RebalanceDuty(truth, truth.speeds, truth.roster.mover),
           ReturnDuty(truth, numbers),
           RollBackDuty(truth, truth.search),
-          StartingDuty(truth, truth.starting, truth.starts, numbers),
+          StartingDuty(truth, truth.starting, truth.starts, truth.misfit, numbers),
           IntroductionDuty(truth),
           JoinDuty(truth, truth.joins, numbers),
           ChildrenDuty(truth, numbers),

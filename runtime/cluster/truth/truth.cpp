@@ -105,6 +105,28 @@ std::uint64_t Truth::steps_done() const {
 
 bool Truth::may_mover_go() const { return can_mover_leave() && !checkpoints.is_saving(roster.mover->replica); }
 
+// Of those that are live and stay.
+std::optional<SharedMember> Truth::superfluous() const {
+  std::vector<SharedMember> members;
+  for (std::uint32_t stage = 0; stage < config.stages; ++stage) {
+    for (const ReplicaMember& member : roster.live(StageId{stage})) {
+      const bool goes = roster.leavers.contains(member.process) || roster.removing.contains(member.incarnation);
+      if (!goes) members.push_back({member.process, StageId{stage}, member.incarnation});
+    }
+  }
+  return find_superfluous(members, config.replicas);
+}
+
+bool Truth::may_give_way() const {
+  return config.share_devices && is_training() && !last_step.is_committed() && !fallback.lost();
+}
+
+bool Truth::may_giver_go() const {
+  if (!roster.giving_way || !may_give_way() || checkpoints.is_saving(*roster.giving_way)) return false;
+  const auto member = superfluous();
+  return member && member->replica == *roster.giving_way;
+}
+
 bool Truth::may_join() const {
   return is_training() && !last_step.is_committed() && !last_step.stopped() && !fallback.lost();
 }

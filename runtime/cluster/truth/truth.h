@@ -16,6 +16,7 @@
 #include "runtime/cluster/recovery/fallback.h"
 #include "runtime/cluster/recovery/join_desk.h"
 #include "runtime/cluster/recovery/replacement.h"
+#include "runtime/cluster/recovery/shared_devices.h"
 #include "runtime/cluster/roster.h"
 #include "runtime/cluster/starting_replicas.h"
 #include "runtime/cluster/truth/dismissal.h"
@@ -35,6 +36,7 @@ struct Truth {
   RunClock clock;
   StartingReplicas starting;                   // the duty of the same name
   StartBudget starts;                          // starting
+  std::string misfit;                          // starting: why no places are found for as many workers as are wanted
   JoinDesk joins;                              // joining
   Ballots ballots;                             // steps, and of rounds: rounds
   CheckpointDesk checkpoints;                  // the duty of the same name
@@ -75,6 +77,12 @@ struct Truth {
   [[nodiscard]] bool can_mover_leave() const;
   // And between two steps it may: nothing of it is being saved.
   [[nodiscard]] bool may_mover_go() const;
+  // Returns the member that is not needed because its worker serves another stage, and others serve this one (P-28c).
+  [[nodiscard]] std::optional<SharedMember> superfluous() const;
+  // True while members may give way at all.
+  [[nodiscard]] bool may_give_way() const;
+  // And the one that is to may go between two steps: it is still not needed, and nothing of it is being saved.
+  [[nodiscard]] bool may_giver_go() const;
   // False in the last step: nothing would come of it.
   [[nodiscard]] bool may_join() const;
   // Nobody has trained since a person began this run, or went on with it.

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/enumerate.h"
 #include "runtime/base/text/quantity_words.h"
-#include "runtime/cluster/balance/shared_places.h"
 #include "runtime/cluster/truth/commit_question.h"
 
 namespace shoal {
@@ -69,20 +69,8 @@ std::string explain_lost(const Truth& truth) {
                  lost.size() == 1 ? "" : compose(" (and ", counted(lost.size() - 1, "more worker"), ")"));
 }
 
-// Why those that are there are not enough, though they are as many as are wanted, or may share; empty: that is not so.
-std::string explain_refusal(const Truth& truth) {
-  std::vector<Worker> workers;
-  for (const ProcessIncarnation process : truth.roster.processes.alive(ProcessRole::kNode)) {
-    const Join& join = truth.roster.processes.find(process)->join;
-    workers.push_back({process, join.name, join.offer});
-  }
-  const SupervisorConfig& config = truth.config;
-  const PlacesWanted wanted{config.replicas.listed(config.stages), config.needs, config.threads};
-  return config.share_devices ? sharing_refusal(workers, wanted) : memory_refusal(workers, wanted);
-}
-
 std::string explain_gathering(const Truth& truth) {
-  if (const std::string refusal = explain_refusal(truth); !refusal.empty()) return "waiting for workers: " + refusal;
+  if (!truth.misfit.empty()) return "waiting for workers: " + truth.misfit;
   const ReplicasWanted& replicas = truth.config.replicas;
   std::size_t have = truth.roster.processes.alive(ProcessRole::kNode).size();
   const bool shares = truth.config.share_devices && have < replicas.total(truth.config.stages);
@@ -136,6 +124,47 @@ std::string explain_move(const Roster& roster, Instant now) {
          since(mover.since, now);
 }
 
+// How many replicas a stage has, are joining it, and should be there.
+struct Complement {
+  std::size_t have = 0, joining = 0, wanted = 0;
+  auto operator<=>(const Complement&) const = default;
+};
+
+// True when a worker serves nothing, joins nothing, and stays.
+bool has_free_worker(const Truth& truth) {
+  const auto is_free = [&](ProcessIncarnation process) {
+    const auto joins = [&](const Joiner& joiner) { return joiner.process == process; };
+    return truth.roster.stages_of(process).empty() && !truth.roster.leavers.contains(process) &&
+           std::ranges::none_of(truth.joins.joiners(), joins);
+  };
+  return std::ranges::any_of(truth.roster.processes.alive(ProcessRole::kNode), is_free);
+}
+
+// "; stage 0 has 1 of 2 replicas, 1 is joining; stages 1 and 2 have 1 of 2 replicas; no worker is free". Empty: no
+// stage lacks any, or replicas are where they are needed most and the run as a whole lacks none.
+std::string explain_lacking(const Truth& truth) {
+  const ReplicasWanted& replicas = truth.config.replicas;
+  const std::size_t there = truth.roster.live_count() + truth.joins.joiners().size();
+  if (truth.config.rebalance_every && there >= replicas.total(truth.config.stages)) return {};
+  std::map<Complement, std::vector<StageId>> lacking;
+  for (std::uint32_t i = 0; i < truth.config.stages; ++i) {
+    const StageId stage{i};
+    const auto joins = [&](const Joiner& joiner) { return joiner.order.stage == stage; };
+    const auto joining = static_cast<std::size_t>(std::ranges::count_if(truth.joins.joiners(), joins));
+    const Complement one{truth.roster.live(stage).size(), joining, replicas.of(stage)};
+    if (one.have < one.wanted) lacking[one].push_back(stage);
+  }
+  std::string text;
+  bool waits_for_workers = false;
+  for (const auto& [one, stages] : lacking) {
+    text += compose("; ", enumerate("stage", stages), stages.size() == 1 ? " has " : " have ", one.have, " of ",
+                    one.wanted, " replicas");
+    if (one.joining > 0) text += compose(", ", one.joining, " ", is_or_are(one.joining), " joining");
+    waits_for_workers = waits_for_workers || one.have + one.joining < one.wanted;
+  }
+  return text + (waits_for_workers && !has_free_worker(truth) ? "; no worker is free" : "");
+}
+
 std::string explain_training(const Truth& truth, Instant now) {
   if (const auto lost = truth.fallback.lost()) return *lost;
   if (truth.last_step.is_committed() && !open_rounds(truth).empty()) return "agreeing on the last rounds";
@@ -148,8 +177,9 @@ std::string explain_training(const Truth& truth, Instant now) {
                  truth.config.steps_target, "; ", next_commit(truth).reason) +
          since(truth.clock.step_since(), now) +
          (truth.unreadable_text ? compose("; the data loader waits: ", *truth.unreadable_text) : "") +
-         explain_move(truth.roster, now) + truth.signs.explain(truth.roster.parties()) + explain_misfits(truth) +
-         explain_given_up(truth) + (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out));
+         explain_lacking(truth) + explain_move(truth.roster, now) + truth.signs.explain(truth.roster.parties()) +
+         explain_misfits(truth) + explain_given_up(truth) +
+         (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out));
 }
 
 }  // namespace

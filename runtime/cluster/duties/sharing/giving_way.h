@@ -6,9 +6,6 @@
 // It goes between two steps, as a leaver does, and not while it is saving: no microbatch is lost.
 #pragma once
 
-#include <optional>
-
-#include "runtime/cluster/recovery/shared_devices.h"
 #include "runtime/cluster/truth/truth.h"
 
 namespace shoal {
@@ -22,8 +19,6 @@ class GivingWayDuty {
   [[nodiscard]] Answers on(const LeaversDue& due, Instant now);
 
  private:
-  [[nodiscard]] std::optional<SharedMember> superfluous() const;
-  [[nodiscard]] bool may_go() const;
   void choose(Answers& answers);
 
   const Truth& truth_;

@@ -158,6 +158,22 @@ TEST(MachinePlaces, ARefusalSaysHowManyWorkersAreMissingAndWhetherFewerReplicasW
                     HasSubstr("or pipeline.replicas=1, or stages that need less")));
 }
 
+TEST(MachinePlaces, ARefusalNamesEveryStageThatDoesNotFit) {
+  const std::vector<StageNeed> needs = {{1, 7 * kGB}, {1, 2 * kGB}, {1, 9 * kGB}, {1, 7 * kGB}};
+  const auto workers = workers_of({with_memory(8 * kGB), with_memory(6 * kGB), with_memory(4 * kGB), with_memory(kGB)});
+  EXPECT_EQ(memory_refusal(workers, {{1, 1, 1, 1}, needs, 1}),
+            "stage 2 does not fit: a replica of it needs 9.0 GB, and 0 workers give so much where 1 is needed; "
+            "stages 0 and 3 do not fit: a replica of each needs 7.0 GB, and 1 worker gives so much where 3 are needed; "
+            "stage 1 does not fit: a replica of it needs 2.0 GB, and 3 workers give so much where 4 are needed; "
+            "2 more workers with --memory 9.0G or more would do, or stages that need less: "
+            "`shoal plan RUN/config.toml --memory 1.0G` says which settings make them fit");
+  auto more = workers;
+  for (const std::uint64_t process : {5U, 6U}) more.push_back({ProcessIncarnation{process}, "n", with_memory(9 * kGB)});
+  EXPECT_TRUE(place_machines(more, {{1, 1, 1, 1}, needs, 1})) << "as it says";
+  more.pop_back();
+  EXPECT_FALSE(place_machines(more, {{1, 1, 1, 1}, needs, 1}));
+}
+
 // Needs are those with all credits that slow links may bring: who sets them needs less.
 TEST(MachinePlaces, ARefusalNamesCreditsFirstWhereTheyWouldDo) {
   std::vector<StageNeed> needs = {{1, 4 * kGB}, {1, 9 * kGB}};
@@ -221,14 +237,15 @@ TEST(MachinePlaces, GPUsAndProcessorsTogetherGetPlacesThatFit) {
   gpu.is_gpu = true;
   const auto both = workers_of({gpu, with_memory(10 * kGB)});
   EXPECT_FALSE(place_machines(both, {{1, 1}, needs, 1})) << "none of the two fits the GPU";
-  EXPECT_THAT(memory_refusal(both, {{1, 1}, needs, 1}), HasSubstr("a replica of it needs 12.0 GB"));
+  EXPECT_THAT(
+      memory_refusal(both, {{1, 1}, needs, 1}),
+      HasSubstr("stages 0 and 1 do not fit: a replica of each needs 12.0 GB, and 0 workers give so much where 2 are"));
   needs[0] = needs[1] = {1, 40 * kGB};
   needs[0].on_gpu.memory_bytes = needs[1].on_gpu.memory_bytes = 9 * kGB;
   const auto three = workers_of({with_memory(64 * kGB), gpu, gpu});
   const auto placed = place_machines(three, {{1, 1}, needs, 1});
   ASSERT_TRUE(placed);
   for (const Placement& one : *placed) EXPECT_NE(one.process.value, 1u) << "the GPUs alone do";
-  EXPECT_EQ(memory_refusal(three, {{1, 1}, needs, 1}), "");
 }
 
 // Returns the weakest stage of the best placement, of all that fit; -1: none does.

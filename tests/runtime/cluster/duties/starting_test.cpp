@@ -23,7 +23,7 @@ struct StartingDutyTest : testing::Test, DutyBench {
   Answers ready(const SpawnStage& order, std::uint64_t digest = 5) {
     return duty.on(StageReady{order.stage, order.replica, {}, order.version, digest}, now);
   }
-  StartingDuty duty{truth, truth.starting, truth.starts, numbers};
+  StartingDuty duty{truth, truth.starting, truth.starts, truth.misfit, numbers};
 };
 
 TEST_F(StartingDutyTest, WaitsForAllPlacesAtTheFirstStart) {
@@ -140,6 +140,19 @@ TEST_F(StartingDutyTest, PlacesNothingWhereAStageDoesNotFitAndSaysSoOnce) {
   for (const StartingReplica& one : truth.starting.all()) {
     EXPECT_EQ(one.order.stage.value == 1, one.process.value >= 5) << one.process;
   }
+}
+
+TEST_F(StartingDutyTest, LooksForPlacesAgainOnlyWhenWorkersComeOrGo) {
+  truth.config.needs = {{1, 4'000'000'000}, {1, 9'000'000'000}};
+  for (int node = 1; node <= 4; ++node) join("node" + std::to_string(node), ProcessRole::kNode, 0, 6'000'000'000);
+  EXPECT_TRUE(start().empty());
+  const std::string why = explain_waiting(truth, now);
+  truth.config.needs.clear();  // what looks for places now, would find them
+  EXPECT_TRUE(duty.on(TickCame{}, now).all().empty());
+  EXPECT_EQ(explain_waiting(truth, now), why) << "nor do the words ask";
+  join("node5");
+  EXPECT_EQ(start().size(), 4U);
+  EXPECT_EQ(truth.misfit, "");
 }
 
 TEST_F(StartingDutyTest, AddsAllReplicasTogether) {

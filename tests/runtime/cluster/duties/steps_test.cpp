@@ -3,6 +3,7 @@
 
 #include "runtime/cluster/duties/steps.h"
 #include "tests/runtime/cluster/duty_bench.h"
+#include "tests/support/rounds_every.h"
 
 namespace shoal::steps_test {
 namespace {
@@ -71,6 +72,44 @@ TEST_F(StepDutyTest, NamesASaverOfEachStageWhereACheckpointIsDue) {
   const auto commits = entries<Commit>(duty.on(CommitDue{}, now));
   ASSERT_EQ(commits.size(), 1U);
   EXPECT_EQ(commits[0].checkpoint_by, (std::vector{replica(0, 0), replica(1, 0)}));
+}
+
+// One worker serves both stages, others serve them, too; of a round one member has no share.
+struct MissedRound : testing::Test, DutyBench {
+  static SupervisorConfig shared_with_rounds() {
+    SupervisorConfig config = small_run();
+    config.replicas = 1;
+    config.share_devices = true;
+    config.rounds = rounds_every(1, OuterUpdate::kDelayed);
+    return config;
+  }
+  MissedRound() : DutyBench(shared_with_rounds()) {
+    train();
+    record(AddReplica{StageId{1}, ReplicaId{2}, Incarnation{99}, process(0, 0), 0});
+    record(commit_of(0));
+    Prepared vote = vote_of(0);
+    vote.order.round = {0, 1};
+    vote.order.step = StepId{1};
+    vote.shares = {RoundShare{replica(0, 0), 7}};
+    EXPECT_EQ(truth.ballots.hear(vote, truth.view()), std::nullopt);
+    record(commit_of(1));
+    truth.roster.giving_way = truth.superfluous().value().replica;
+  }
+  StepDuty duty{truth, truth.ballots};
+};
+
+TEST_F(MissedRound, WhoGivesWayGoesBeforeIt) {
+  const Answers answers = duty.on(commit_of(1), now);
+  EXPECT_LT(place_of<LeaversDue>(answers), place_of<LossDue>(answers));
+  EXPECT_TRUE(told<RoundsDue>(answers).empty()) << "those who are left vote for it anew";
+}
+
+TEST_F(MissedRound, DoesNotWaitForOneThatGivesWayAndCannotGo) {
+  truth.checkpoints.order(2, {*truth.roster.giving_way}, CheckpointOrder::Rank::kOneOfMany, now);
+  EXPECT_EQ(told<RoundsDue>(duty.on(commit_of(1), now)).size(), 1U) << "it is saving";
+  truth.checkpoints.forget_order();
+  truth.roster.giving_way = replica(0, 1);
+  EXPECT_EQ(told<RoundsDue>(duty.on(commit_of(1), now)).size(), 1U) << "it is needed again";
 }
 
 }  // namespace

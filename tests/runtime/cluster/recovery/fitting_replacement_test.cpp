@@ -73,6 +73,15 @@ TEST(FittingReplacement, AStageThatLacksOneComesFirstHoweverStrong) {
   EXPECT_EQ(plan_fitting_replacement(asked)->placement, at(0, 1, 8));
 }
 
+TEST(FittingReplacement, OfStagesThatLackEquallyManyTheWeakestComesFirst) {
+  auto asked = asked_of({{{}, {paced(10)}}, {{}, {paced(90)}}}, {worker(8, "f", paced(30))});
+  EXPECT_EQ(plan_fitting_replacement(asked)->placement, at(1, 1, 8));
+  EXPECT_EQ(plan_replacement(asked.question)->placement, at(0, 1, 8)) << "the control: without speeds";
+  asked.stages[1].offers = {paced(11)};
+  asked.question.free[0].worker.offer = paced(10);
+  EXPECT_EQ(plan_fitting_replacement(asked)->placement, at(0, 1, 8)) << "the control: machines are alike";
+}
+
 TEST(FittingReplacement, WhoeverServedTheSlotComesBackHoweverSlow) {
   auto asked = asked_of({{{}, {paced(10)}}, {{}, {paced(10), paced(10)}}},
                         {worker(7, "e", paced(90)), worker(8, "f", paced(10))});

@@ -216,7 +216,9 @@ TEST_F(Drain, WhatWasHeldForTheLastOneIsCommittedOnceItIsNot) {
     held.step();
     ASSERT_EQ(held.core.view().committed_steps(), 2U);
     EXPECT_EQ(held.core.explain_waiting(held.now),
-              "training step 2 of 100; waiting for the checkpoint of node3, the last of stage 0, before it leaves");
+              "training step 2 of 100; waiting for the checkpoint of node3, the last of stage 0, before it leaves; "
+              "stage 0 has "
+              "1 of 2 replicas; no worker is free");
     if (is_told) {
       held.hear(CheckpointFailed{held.core.view().branch(), 2, "disk full"});
     } else {

@@ -156,7 +156,7 @@ TEST(Recovery, TheNextCommitWaitsForALateJoinerAndGoesOnWithoutIt) {
       bench.hear(bench.vote_of(0));
       EXPECT_EQ(bench.core.view().committed_steps(), 2U) << "the vote of its stage was void, the other one stands";
     } else {
-      bench.watch(JoinDesk::kHoldShortest + milliseconds(1));
+      bench.watch(CommitHolds::kShortest + milliseconds(1));
       EXPECT_EQ(bench.core.view().committed_steps(), 2U);
       bench.later(milliseconds(100));
       EXPECT_EQ(events(bench, RunEventKind::kCommitReleased), 1U);
@@ -198,7 +198,8 @@ TEST(Recovery, SaysWhatTheNextCommitWaitsFor) {
   SupervisorBench bench(long_run());
   const auto words = [&bench] { return bench.core.explain_waiting(bench.now); };
   const SpawnStage order = hold_a_commit(bench);
-  EXPECT_EQ(words(), "training step 1 of 100; waiting for a replica that catches up");
+  EXPECT_EQ(words(),
+            "training step 1 of 100; waiting for a replica that catches up; stage 0 has 1 of 2 replicas, 1 is joining");
   say_ready(bench, order, 1);
   EXPECT_EQ(words(), "training step 1 of 100; waiting for the sum of stage 0") << "its vote is void";
   bench.hear(bench.vote_of(0));
@@ -488,11 +489,11 @@ TEST(Recovery, AShardThatIsLostWithItsLinkIsAskedForAgainAtOnce) {
   train_to_the_end(bench);
   const auto savers = bench.last_commit().checkpoint_by;
   bench.hear(StateProgress{{}, 2, StageId{0}, savers[0], {}, true, 500, 1000});
-  bench.hear(StateUnavailable{savers[0], 2, "its link broke"});
-  bench.hear(StateUnavailable{savers[1], 1, "its link broke"});
+  bench.hear(StateUnavailable{savers[0], 2, "its link broke", savers[0]});
+  bench.hear(StateUnavailable{savers[1], 1, "its link broke", savers[1]});
   bench.later(seconds(2));
   EXPECT_TRUE(bench.all<SaveState>().empty()) << "one is at storage, the other is of an older checkpoint";
-  bench.hear(StateUnavailable{savers[1], 2, "its link broke"});
+  bench.hear(StateUnavailable{savers[1], 2, "its link broke", savers[1]});
   bench.later(seconds(2));
   const auto asked = bench.all<SaveState>();
   ASSERT_EQ(asked.size(), 1U);

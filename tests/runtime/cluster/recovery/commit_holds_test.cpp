@@ -1,0 +1,195 @@
+// Tests how long commits are held for a joiner that is late, and in simulated time what comes of it (P-27a).
+#include "runtime/cluster/recovery/commit_holds.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "runtime/cluster/recovery/join_desk.h"
+
+namespace shoal::commit_holds_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(CommitHolds, AreLongEnoughForACopyAndNotMuchLonger) {
+  for (const auto& [took, hold] : {std::pair{1s, 5s}, {10s, 20s}, {40s, 60s}, {60s, 75s}, {240s, 300s}, {900s, 300s}}) {
+    EXPECT_EQ(CommitHolds().next(took), Duration(hold)) << took.count() << " s";
+    EXPECT_TRUE(*CommitHolds().next(took) >= took || took > CommitHolds::kLongestCopy) << took.count() << " s";
+  }
+}
+
+TEST(CommitHolds, AreNeverMoreThanThreeNorLongerThanTheLongestTogether) {
+  for (Duration took = 0s; took < 20min; took += 7s) {
+    CommitHolds holds;
+    Duration total{};
+    while (const auto hold = holds.next(took)) {
+      holds.add(*hold);
+      total += *hold;
+      ASSERT_LE(holds.count(), CommitHolds::kMax);
+    }
+    EXPECT_GE(holds.count(), 1U);
+    EXPECT_LE(total, CommitHolds::kLongest);
+    EXPECT_GE(holds.rest(), 10min);
+    EXPECT_GE(holds.rest(), 19 * total) << "a twentieth of the time at most";
+  }
+}
+
+// A stage whose steps take as long as they do, and a joiner that copies over one link. Sums go before what is left of
+// a state, as its pieces are asked for one after the other; a donor sends two that the joiner does not hold (P-26a).
+struct Joining {
+  double bytes_per_s = 125e6;  // 1 Gbit/s
+  double state_bytes = double(8ULL << 30U);
+  Duration step = 15s;
+  double sum_of_state = 1. / 3;
+  double slows_down = 1;  // so many times, once its first state is there
+
+  static constexpr Duration kTick = 250ms;
+  static constexpr StageId kStage{0};
+  static constexpr Incarnation kMember{3}, kJoiner{9};
+
+  JoinDesk desk{};
+  Instant now = Instant{} + 1h;
+  Instant begun = now;  // the step in progress, without what it was held
+  std::uint64_t committed = 5;
+  Duration held{};
+  std::uint64_t holds = 0;
+  std::optional<JoinDecision> outcome{};  // that ended it
+
+  double image_left = 0;
+  std::uint64_t image_version = 0;
+  std::optional<std::uint64_t> version{};                      // none: it has no state yet
+  std::vector<std::pair<std::uint64_t, double>> on_the_way{};  // sums by step, with what is left of them
+  std::set<std::uint64_t> sums{};                              // those that are there
+  std::uint64_t confirmed = 0;                                 // the version that the donor knows of
+  bool is_cut = false;
+
+  void copy() {
+    image_left = state_bytes;
+    image_version = confirmed = committed;
+    is_cut = false;
+    on_the_way.clear();
+    sums.clear();
+  }
+  void say_ready() { EXPECT_TRUE(desk.is_ready({kStage, kJoiner, {}, *version, 1000 + *version}, now)); }
+
+  void commit() {
+    ++committed;
+    begun = now;
+    desk.member_is({kStage, kMember, {}, committed, 1000 + committed});
+    is_cut = is_cut || committed - confirmed > 2;
+    if (!is_cut) on_the_way.emplace_back(committed - 1, state_bytes * sum_of_state);
+  }
+  void carry() {
+    double bytes = bytes_per_s * 0.25;
+    while (!on_the_way.empty() && bytes > 0) {
+      auto& [step_of_sum, left] = on_the_way.front();
+      const double sent = std::min(bytes, left);
+      bytes -= sent;
+      left -= sent;
+      if (left > 0) return;
+      sums.insert(step_of_sum);
+      on_the_way.erase(on_the_way.begin());
+    }
+    if (image_left <= 0 || bytes <= 0) return;
+    image_left -= bytes;
+    desk.arriving(kJoiner, std::uint64_t(state_bytes - std::max(image_left, 0.)), std::uint64_t(state_bytes), now);
+    if (image_left <= 0) version = image_version;
+  }
+  // Follows with what is there, says so, and copies anew where no more comes.
+  void follow() {
+    if (!version || image_left > 0) return;
+    while (sums.erase(*version) > 0) ++*version;
+    if (!is_cut) confirmed = *version;
+    if (*version == committed) return say_ready();
+    if (!is_cut || !on_the_way.empty()) return;
+    say_ready();
+    bytes_per_s /= std::exchange(slows_down, 1);
+    copy();
+  }
+  void decide() {
+    for (JoinDecision& decision : desk.decide(committed, now)) {
+      if (decision.outcome == JoinOutcome::kHold) ++holds;
+      const bool is_over = decision.outcome != JoinOutcome::kHold && decision.outcome != JoinOutcome::kHoldOver;
+      if (is_over) outcome = std::move(decision);
+    }
+  }
+  // Until it is in or given up.
+  void run() {
+    SpawnStage order;
+    order.stage = kStage;
+    order.replica = kJoiner;
+    order.donor = kMember;
+    decide();
+    now += step;  // a step before it comes, so that it is known how long one takes
+    commit();
+    decide();
+    desk.ask(order, ProcessIncarnation{4}, now);
+    copy();
+    const Instant asked = now;
+    while (!outcome && now - asked < 2h) {
+      now += kTick;
+      const bool is_done = now - begun >= step;
+      if (is_done && desk.holds_commit(now)) held += kTick;
+      if (is_done && !desk.holds_commit(now)) commit();
+      carry();
+      follow();
+      decide();
+    }
+  }
+  [[nodiscard]] bool is_in() const { return outcome && outcome->outcome == JoinOutcome::kAdmit; }
+};
+
+// 8 GiB at 1 Gbit/s take 69 s, and the sum of a step 23 s, in which one step and a half are done: three steps are
+// committed while it copies, and it has to copy anew while nothing is.
+TEST(CommitHolds, AJoinerWhoseCopyTakesLongerThanAMinuteGetsInByOneHold) {
+  for (const double sum_of_state : {1. / 3, 2. / 3}) {  // of AdamW; the same in exact mode
+    Joining joining{.sum_of_state = sum_of_state};
+    joining.run();
+    ASSERT_TRUE(joining.outcome);
+    EXPECT_TRUE(joining.is_in()) << joining.outcome->reason;
+    EXPECT_EQ(joining.holds, 1U);
+    EXPECT_LE(joining.held, 75s) << "what the copy takes, not what the hold might have";
+  }
+}
+
+// 50 GiB take 430 s and a sum 143 s; a step takes 100 s.
+TEST(CommitHolds, NobodyIsHeldForACopyThatTakesLongerThanAHold) {
+  Joining joining{.state_bytes = double(50ULL << 30U), .step = 100s};
+  const Instant began = joining.now;
+  joining.run();
+  ASSERT_TRUE(joining.outcome);
+  EXPECT_EQ(joining.outcome->outcome, JoinOutcome::kGiveUp);
+  EXPECT_EQ(joining.holds, 0U);
+  EXPECT_LE(joining.now - began, 15s + joining.step) << "long before all of it is there";
+  const std::string& why = joining.outcome->reason;
+  EXPECT_NE(why.find("its state takes 429 s, and no commit is held for one of more than 240 s"), std::string::npos)
+      << why;
+  EXPECT_NE(why.find("more stages have smaller states"), std::string::npos) << why;
+  EXPECT_EQ(joining.outcome->joiner.holds.rest(), 10min);
+}
+
+// The same, where a step takes longer than its sum does: it needs no hold.
+TEST(CommitHolds, AJoinerThatFollowsByItselfIsWaitedForHoweverLongItsCopyTakes) {
+  Joining joining{.state_bytes = double(50ULL << 30U), .step = 300s};
+  joining.run();
+  ASSERT_TRUE(joining.outcome);
+  EXPECT_TRUE(joining.is_in()) << joining.outcome->reason;
+  EXPECT_EQ(joining.held, 0s);
+}
+
+// Its link carries a fifth of what it did, from its first state on.
+TEST(CommitHolds, OneForWhichTheyWereInVainRestsSoThatTheyCostATwentiethOfTheTime) {
+  Joining joining{.slows_down = 5};
+  joining.run();
+  ASSERT_TRUE(joining.outcome);
+  EXPECT_EQ(joining.outcome->outcome, JoinOutcome::kGiveUp);
+  EXPECT_GE(joining.holds, 1U) << "the control";
+  EXPECT_LE(joining.held, CommitHolds::kLongest);
+  EXPECT_GE(joining.outcome->joiner.holds.rest(), 19 * joining.held);
+}
+
+}  // namespace
+}  // namespace shoal::commit_holds_test
