@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kOpenedFor = 2min;  // since it was asked for last: to verify it again takes a while
+constexpr auto kOpenedFor = 2min;  // since it was asked for or arrived last: to verify it again takes a while
 constexpr auto kTickPeriod = 1s;
 
 using Self = StorageActor::stateful_pointer<StorageState>;
@@ -32,8 +32,8 @@ void post(Self self, Address to, MessageBody body) {
   return cause;
 }
 
-// Tells how far a shard is written, which counts after its bytes that came over the link: until all of them have, the
-// router tells of those.
+// Tells how far a shard is written, which counts after its bytes that came over the link: until storage has taken all
+// of them, the router tells of those.
 void tell_written(Self self, const SaveShard& shard, std::uint64_t bytes) {
   const std::uint64_t total = image_bytes(shard);
   if (shard.offset + shard.image.byte_count() < total) return;
@@ -56,17 +56,23 @@ void ask_for_pieces(Self self) {
   for (const FetchShard& question : intake.due(now)) {
     post(self, Address{{}, Role::kStage, question.stage, question.replica}, question);
   }
-  const bool has_looked = self->mailbox().size() == 0;  // while the disk held it up, pieces came
-  if (has_looked) {
-    for (StateUnavailable& lost : intake.lost(now)) post(self, to_supervisor(), std::move(lost));
-  }
-  if (intake.is_empty() || std::exchange(self->state.is_ticking, true)) return;
+  if (intake.is_empty() || self->state.tick_at) return;
+  self->state.tick_at = now + kTickPeriod;
   self->delayed_send(self, kTickPeriod, Tick{});
 }
 
+// What came before the tick was due was in the mailbox before it: it has been taken, however long the disk held that
+// up.
 void tick(Self self) {
-  self->state.is_ticking = false;
+  const Instant due = std::exchange(self->state.tick_at, std::nullopt).value_or(Instant{});
   close_unread(self);
+  for (StateUnavailable& lost : self->state.settings.intake->lost(due)) post(self, to_supervisor(), std::move(lost));
+  ask_for_pieces(self);
+}
+
+// Goes on with what an earlier life took.
+void go_on(Self self) {
+  if (auto lost = self->state.settings.intake->cut_short()) post(self, to_supervisor(), *std::move(lost));
   ask_for_pieces(self);
 }
 
@@ -77,6 +83,7 @@ void save(Self self, const SaveShard& shard) {
   if (!intake.accepts(shard, begun)) return ask_for_pieces(self);
   const Cause cause = cause_of(shard.branch, shard.step, shard.stage);
   const TracedSpan span(self->state.trace, cause, "save", shard.image.byte_count());
+  tell_written(self, shard, 0);
   const auto completed = self->state.settings.writer->add(
       shard, [self, &shard](std::uint64_t bytes) { tell_written(self, shard, bytes); });
   if (!completed) {
@@ -152,10 +159,17 @@ void keep(Self self, const FileChunk& chunk) {
   post(self, {chunk.process, Role::kTracer, {}, {}}, FileKept{chunk.kind, size.value()});
 }
 
+// The giver of a shard hears of it, too, so that it keeps what it has not sent yet.
 void arriving(Self self, const StateProgress& progress) {
+  StorageState& state = self->state;
   const Instant now = self->clock().now();
-  if (progress.is_shard) return self->state.settings.intake->arriving(progress, now);
-  self->state.given.arriving(progress.replica, progress.bytes, now);
+  if (progress.is_shard) {
+    const Address giver{{}, Role::kStage, progress.stage, progress.replica};
+    if (state.settings.intake->arriving(progress, now)) post(self, giver, progress);
+    return;
+  }
+  state.given.arriving(progress.replica, progress.bytes, now);
+  if (state.to_give.contains({progress.replica, progress.step})) state.opened_at = now;
 }
 
 // Counted first: what ends this actor will not end the next one.
@@ -175,7 +189,7 @@ StorageActor::behavior_type storage(Self self, StorageSettings settings) {
   state.pulse = enter(state.settings.board, "storage");
   self->send(state.settings.router,
              Attach{Role::kStorage, {}, {}, caf::actor_cast<caf::actor>(self), state.pulse, state.settings.taken});
-  ask_for_pieces(self);  // for shards that came in an earlier life
+  go_on(self);
   return {
       [](const Inject& order) { suffer(order); },
       hear<Hearer::kStorage>(BodyHandlers{

@@ -50,7 +50,7 @@ struct StorageState {
   std::map<std::pair<Incarnation, std::uint64_t>, StateToGive> to_give;  // cut out of it, by step
   Instant opened_at;
   GivenImages given;
-  bool is_ticking = false;  // while shards come in pieces
+  std::optional<Instant> tick_at;  // while shards come in pieces
   ActorTrace trace;
 };
 

@@ -102,16 +102,14 @@ ConstStateFields StageState::fields() const {
 TensorBlob StageState::image() const { return write_state_image(fields()); }
 
 std::shared_ptr<ImageSource> StageState::image_source() {
-  std::erase_if(readers_, [](const auto& reader) { return reader.expired(); });
-  auto source = std::make_shared<StateImageSource>(fields());
-  readers_.push_back(source);
-  return source;
+  auto bytes = read_.lock();
+  if (!bytes) read_ = bytes = std::make_shared<StateImageBytes>(fields());
+  return std::make_shared<StateImageSource>(std::move(bytes));
 }
 
+// Who reads later reads another version.
 void StageState::keep_for_readers() {
-  for (const auto& reader : std::exchange(readers_, {})) {
-    if (const auto source = reader.lock()) source->keep();
-  }
+  if (const auto bytes = std::exchange(read_, {}).lock()) bytes->keep();
 }
 
 StateImageLoader StageState::loader() {

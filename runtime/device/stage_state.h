@@ -37,7 +37,8 @@ class StageState {
   [[nodiscard]] TensorBlob image() const;
   // Takes this stage's tensors out of an image that may hold others too. kInvalidData: nothing was changed.
   [[nodiscard]] Status load(const TensorBlob& image);
-  // The same image, which is read while this lives: keep_for_readers() is called before values change.
+  // The same image, which is read while this lives: keep_for_readers() is called before values change. Who asks before
+  // they do shares its bytes.
   [[nodiscard]] std::shared_ptr<ImageSource> image_source();
   // Loads an image piece by piece. True: that was the last one. Errors: kInvalidData.
   [[nodiscard]] Result<bool> load_piece(const ImagePiece& piece);
@@ -84,8 +85,8 @@ class StageState {
   // inner_state = reset: updates of each tensor since its averages were empty; otherwise no elements. A float holds
   // them exactly: they are fewer than 2^24.
   std::vector<float> updates_;
-  std::optional<OuterState> outer_;  // diloco
-  std::vector<std::weak_ptr<StateImageSource>> readers_;
+  std::optional<OuterState> outer_;           // diloco
+  std::weak_ptr<StateImageBytes> read_;       // of the present values, while somebody reads them
   std::unique_ptr<StateImageLoader> loader_;  // of an image that comes piece by piece
 };
 

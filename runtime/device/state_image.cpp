@@ -40,7 +40,7 @@ TensorBlob write_state_image(const ConstStateFields& fields) {
   return build_safetensors(std::move(tensors));
 }
 
-StateImageSource::StateImageSource(const ConstStateFields& fields) {
+StateImageBytes::StateImageBytes(const ConstStateFields& fields) {
   std::vector<PlacedTensor> tensors;
   std::map<std::string, std::span<const std::byte>> values;
   for (const auto& field : fields) {
@@ -55,7 +55,7 @@ StateImageSource::StateImageSource(const ConstStateFields& fields) {
 }
 
 // Copies from the fields.
-void StateImageSource::copy(std::uint64_t offset, std::span<std::byte> to) const {
+void StateImageBytes::copy(std::uint64_t offset, std::span<std::byte> to) const {
   auto stretch = std::prev(std::ranges::upper_bound(stretches_, offset, {}, &Stretch::begin));
   for (; !to.empty(); ++stretch) {
     const std::uint64_t skipped = offset - stretch->begin;
@@ -67,36 +67,61 @@ void StateImageSource::copy(std::uint64_t offset, std::span<std::byte> to) const
   }
 }
 
-Result<TensorBlob> StateImageSource::read(std::uint64_t offset, std::size_t size) {
-  ENSURE(offset >= released_ && offset <= byte_count_,
-         "a piece is asked for that was released, or is behind the image");
-  auto bytes = piece_buffer(offset, size, byte_count_);
-  std::span<std::byte> to(bytes->data(), bytes->size());
-  if (!is_kept_) copy(offset, to);
+void StateImageBytes::read(std::uint64_t offset, std::span<std::byte> to) const {
+  ENSURE(offset >= least_place(), "nobody reads what all readers have released");
+  if (!is_kept_) return copy(offset, to);
   auto kept = kept_.upper_bound(offset);
-  if (is_kept_ && !to.empty()) --kept;
-  for (; is_kept_ && !to.empty(); ++kept) {
+  if (!to.empty()) --kept;
+  for (; !to.empty(); ++kept) {
     const std::uint64_t skipped = offset - kept->first;
     const std::size_t count = std::min<std::uint64_t>(to.size(), kept->second.size() - skipped);
     std::memcpy(to.data(), kept->second.data() + skipped, count);
     to = to.subspan(count);
     offset += count;
   }
-  return as_piece(std::move(bytes));
 }
 
-void StateImageSource::release(std::uint64_t offset) {
-  released_ = std::max(released_, std::min(offset, byte_count_));
-  std::erase_if(kept_, [&](const auto& piece) { return piece.first + piece.second.size() <= released_; });
+void StateImageBytes::move_on(std::uint64_t from, std::uint64_t to) {
+  places_.insert(to);
+  end_reading(from);
 }
 
-void StateImageSource::keep() {
+void StateImageBytes::end_reading(std::uint64_t place) {
+  places_.erase(places_.find(place));
+  drop_released();
+}
+
+void StateImageBytes::drop_released() {
+  const std::uint64_t least = least_place();
+  std::erase_if(kept_, [least](const auto& piece) { return piece.first + piece.second.size() <= least; });
+}
+
+std::uint64_t StateImageBytes::kept_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [begin, piece] : kept_) bytes += piece.size();
+  return bytes;
+}
+
+void StateImageBytes::keep() {
   if (std::exchange(is_kept_, true)) return;
-  for (std::uint64_t at = released_; at < byte_count_; at += kImagePieceBytes) {
+  for (std::uint64_t at = least_place(); at < byte_count_; at += kImagePieceBytes) {
     const std::size_t size = std::min<std::uint64_t>(kImagePieceBytes, byte_count_ - at);
     AlignedBuffer& piece = kept_.try_emplace(at, size).first->second;
     copy(at, {piece.data(), size});
   }
+}
+
+Result<TensorBlob> StateImageSource::read(std::uint64_t offset, std::size_t size) {
+  ENSURE(offset >= released_ && offset <= byte_count(),
+         "a piece is asked for that was released, or is behind the image");
+  auto bytes = piece_buffer(offset, size, byte_count());
+  bytes_->read(offset, {bytes->data(), bytes->size()});
+  return as_piece(std::move(bytes));
+}
+
+void StateImageSource::release(std::uint64_t offset) {
+  const std::uint64_t before = std::exchange(released_, std::max(released_, std::min(offset, byte_count())));
+  if (released_ > before) bytes_->move_on(before, released_);
 }
 
 Status StateImageLoader::aim(const ImageLayout& layout) {

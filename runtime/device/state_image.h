@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -44,16 +45,25 @@ void add_part(std::vector<StateField<Value>>& fields, const FlatLayout& layout, 
 // safetensors, uint8 [n].
 [[nodiscard]] TensorBlob write_state_image(const ConstStateFields& fields);
 
-// The image that write_state_image() makes, read piece by piece out of the fields themselves. Before their values
-// change keep() copies what was not released: a reader costs no memory while the state rests, and one image at most.
-class StateImageSource final : public ImageSource {
+// The bytes of the image that write_state_image() makes, for all who read one version of the state: they lie in the
+// fields themselves. Before the values of these change keep() copies, once for all readers, what one of them has not
+// released: readers cost no memory while the state rests, and one image at most.
+class StateImageBytes {
  public:
-  explicit StateImageSource(const ConstStateFields& fields);
+  explicit StateImageBytes(const ConstStateFields& fields);
+  StateImageBytes(const StateImageBytes&) = delete;
+  StateImageBytes& operator=(const StateImageBytes&) = delete;
 
-  [[nodiscard]] std::uint64_t byte_count() const override { return byte_count_; }
-  [[nodiscard]] Result<TensorBlob> read(std::uint64_t offset, std::size_t size) override;
-  void release(std::uint64_t offset) override;
+  [[nodiscard]] std::uint64_t byte_count() const { return byte_count_; }
+  // The bytes from `offset` on, which are there (ensured): no reader is behind it that has not released them.
+  void read(std::uint64_t offset, std::span<std::byte> to) const;
   void keep();
+  [[nodiscard]] std::uint64_t kept_bytes() const;
+
+  // A reader reads from its place on: it begins at 0, moves on, and ends.
+  void begin_reading() { places_.insert(0); }
+  void move_on(std::uint64_t from, std::uint64_t to);
+  void end_reading(std::uint64_t place);
 
  private:
   struct Stretch {
@@ -61,13 +71,34 @@ class StateImageSource final : public ImageSource {
     std::span<const std::byte> bytes;
   };
   void copy(std::uint64_t offset, std::span<std::byte> to) const;
+  // The place that no reader is before.
+  [[nodiscard]] std::uint64_t least_place() const { return places_.empty() ? byte_count_ : *places_.begin(); }
+  void drop_released();
 
   std::vector<std::byte> header_;
   std::vector<Stretch> stretches_;  // ascending, without a gap
   std::uint64_t byte_count_ = 0;
-  std::uint64_t released_ = 0;
+  std::multiset<std::uint64_t> places_;          // of its readers
   std::map<std::uint64_t, AlignedBuffer> kept_;  // by their first byte
   bool is_kept_ = false;
+};
+
+// One reader of them.
+class StateImageSource final : public ImageSource {
+ public:
+  explicit StateImageSource(std::shared_ptr<StateImageBytes> bytes) : bytes_(std::move(bytes)) {
+    bytes_->begin_reading();
+  }
+  ~StateImageSource() override { bytes_->end_reading(released_); }
+
+  [[nodiscard]] std::uint64_t byte_count() const override { return bytes_->byte_count(); }
+  [[nodiscard]] Result<TensorBlob> read(std::uint64_t offset, std::size_t size) override;
+  void release(std::uint64_t offset) override;
+  [[nodiscard]] const StateImageBytes& bytes() const { return *bytes_; }
+
+ private:
+  std::shared_ptr<StateImageBytes> bytes_;
+  std::uint64_t released_ = 0;
 };
 
 // Takes an image that comes in pieces of any size, and writes its tensors into the fields. It may hold other tensors,

@@ -49,8 +49,8 @@ struct Runner {
   JobResult operator()(const ImageJob&) const {
     auto source = executor.image_source();
     const std::uint64_t total = source->byte_count();
-    if (!kImagePieceBytes.is_exceeded_by(total)) return Imaged{executor.state_image(), total};
     TensorBlob first = piece_of(*source, 0);
+    if (!kImagePieceBytes.is_exceeded_by(total)) source = nullptr;  // that is all of it
     return Imaged{std::move(first), total, std::move(source)};
   }
   JobResult operator()(const PieceJob& job) const { return PieceRead{piece_of(*job.source, job.offset)}; }

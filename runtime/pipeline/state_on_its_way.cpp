@@ -35,8 +35,11 @@ struct Reader {
   }
   std::optional<Letter> operator()(const SaveShard& shard) const {
     StateProgress progress{shard.branch, shard.step, shard.stage, shard.replica, {}, true, 0, 0};
+    const std::uint64_t total = image_bytes(shard);
     progress.bytes = come(shard.image, shard.offset);
-    progress.bytes_total = 2 * image_bytes(shard);  // the shard is to be written, too
+    // The last piece has come in vain where one before it was lost: only storage can say that it has all of them.
+    if (shard.offset > 0) progress.bytes = std::min(progress.bytes, total - 1);
+    progress.bytes_total = 2 * total;  // the shard is to be written, too
     return Letter{{}, to_supervisor(), progress};
   }
   std::optional<Letter> operator()(const Part& part) const {
@@ -70,9 +73,16 @@ std::optional<Letter> progress_of(const Letter& arriving, std::uint64_t received
   return std::visit(Reader{arriving, received}, arriving.body);
 }
 
+// A further piece was asked for, so that its first one is at storage, which asks again for what does not come.
+void StateSent::add(const SaveShard& shard) {
+  if (shard.offset == 0) return put(shards_, shard.replica, shard.step);
+  const auto first = shards_.find(shard.replica);
+  if (first != shards_.end() && first->second == shard.step) shards_.erase(first);
+}
+
 void StateSent::add(const Letter& letter) {
   if (const auto* shard = std::get_if<SaveShard>(&letter.body)) {
-    put(shards_, shard->replica, shard->step);
+    add(*shard);
   } else if (const auto* sum = std::get_if<StepSum>(&letter.body)) {
     put(sums_, sum->replica, Sum{sum->donor, sum->step.value});
   }

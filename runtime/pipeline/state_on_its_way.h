@@ -2,8 +2,9 @@
 //
 // Images and shards are the largest letters there are; on a slow way they take many minutes, in which nobody else sees
 // that anything moves. Whoever waits for one is told by StateProgress. A shard that was given to a link which breaks
-// may have been lost with it: then whoever ordered it is told at once, by StateUnavailable; of a sum, or a mean that a
-// member missed, the replica here that gave it. A part of a sum that comes is told by Progress; a Forward or Backward
+// may have been lost with it: then whoever ordered it is told at once, by StateUnavailable, unless further pieces of it
+// followed, which storage asks for again itself; of a sum, or a mean that a member missed, the replica here that gave
+// it. A part of a sum that comes is told by Progress; a Forward or Backward
 // whose way is slow, to whoever waits for that answer, as being worked on. Pure.
 #pragma once
 
@@ -20,8 +21,8 @@ namespace shoal {
 // is for; a shard: the supervisor. Nothing: nobody waits for such a letter.
 [[nodiscard]] std::optional<Letter> progress_of(const Letter& arriving, std::uint64_t received);
 
-// Keeps what was given to one link and is told of when it breaks: the newest shard of each replica, and the newest
-// sum for each.
+// Keeps what was given to one link and is told of when it breaks: the newest shard of each replica of which no more
+// than the first piece was sent, and the newest sum for each.
 class StateSent {
  public:
   void add(const Letter& letter);
@@ -29,6 +30,8 @@ class StateSent {
   [[nodiscard]] std::vector<Letter> lost() const;
 
  private:
+  void add(const SaveShard& shard);
+
   struct Sum {
     Incarnation donor;
     std::uint64_t step = 0;

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const Bound kPartialsMax{"storage.unfinished_checkpoints",
-                         4};  // unfinished checkpoints at a time; older ones lost a writer
+                         4};  // unfinished checkpoints at a time: the oldest gives way, or is not begun
 constexpr std::string_view kPartial = ".partial";
 constexpr std::uintmax_t kLeftForTheJournal = 256U << 10U;  // bytes: without them a commit halts the run
 constexpr std::string_view kReplaced = ".replaced";
@@ -91,7 +91,12 @@ Result<CheckpointWriter::Partial*> CheckpointWriter::begin(const SaveShard& shar
     return fail(Error::kInvalidData, compose("a shard of stage ", shard.stage, " of ", shard.stages, " stages"));
   }
   const Key key(shard.branch.value, shard.step);
-  if (!partials_.contains(key) && kPartialsMax.is_reached_by(partials_.size())) give_up(partials_.begin()->first);
+  const bool is_one_more = !partials_.contains(key) && kPartialsMax.is_reached_by(partials_.size());
+  if (is_one_more && key < partials_.begin()->first) {
+    return fail(Error::kInvalidData, compose("a shard of step ", shard.step, " of branch ", shard.branch, ", while ",
+                                             partials_.size(), " later checkpoints are unfinished"));
+  }
+  if (is_one_more) give_up(partials_.begin()->first);
   const auto [found, is_new] = partials_.try_emplace(key);
   Partial& partial = found->second;
   CheckpointManifest& manifest = partial.manifest;

@@ -121,8 +121,9 @@ bool StateCopy::accepts(const StateImage& image, Instant now) {
   if (pieces_.has_value() != (image.offset > 0)) return false;
   const std::uint64_t bytes = image.image.byte_count();
   if (bytes == 0 && image.bytes_total > 0) return false;
-  const bool is_next = !pieces_ || (pieces_->version == image.step && pieces_->window.is_next(image.offset) &&
-                                    pieces_->window.bytes_total() == image.bytes_total);
+  const bool is_next =
+      !pieces_ || (pieces_->version == image.step && pieces_->window.bytes_total() == image.bytes_total &&
+                   pieces_->window.takes(image.offset, now));
   if (!is_next) return false;
   const bool is_followable =
       (image.step >= committed_ || records_.contains(image.step)) && !has_round_after(image.step);
@@ -168,6 +169,7 @@ void StateCopy::hold(const StepSum& sum, Instant now) {
 
 void StateCopy::refused(const StateUnavailable& refusal) {
   if (refusal.replica != setup_.self || refusal.donor != donor_) return;
+  if (pieces_ && refusal.step != pieces_->version) return;  // one for each piece that was asked for of an older image
   is_refused_ = true;
   if (pieces_) ask_anew();
 }

@@ -80,6 +80,7 @@ class StateCopy {
   // Takes note that part of an image or of a sum has come. Returns whether it is of the image that is waited for.
   [[nodiscard]] bool arriving(const StateProgress& progress, Instant now);
   void hold(const StepSum& sum, Instant now);
+  // The donor does not give what it was asked for. While an image comes only a refusal of that one counts.
   void refused(const StateUnavailable& refusal);
   // The step to repeat next, then followed(). None: it has not come, or there is none.
   [[nodiscard]] std::optional<FollowedStep> next();

@@ -7,7 +7,7 @@ namespace shoal {
 
 // False: four live joiners are fed already.
 bool StateFeeds::make_room(Incarnation joiner, Instant now) {
-  std::erase_if(feeds_, [&](const auto& feed) { return now - feed.second.heard_at >= 4 * kImageLost; });
+  drop_silent(now);
   return feeds_.contains(joiner) || !kFeedsMax.is_reached_by(feeds_.size());
 }
 

@@ -24,9 +24,9 @@ class StateFeeds {
   static inline const Bound kFeedsMax{"sync.joiners_fed", 4};
   static inline const Bound kUnheldBytesMax{"sync.unheld_bytes", std::uint64_t{256} << 20};
   static inline const Bound kUnheldStepsMax{"sync.unheld_steps", 256};
-  // An image of which nothing more arrives counts as lost after this, doubled with each repeat; a silent joiner counts
-  // as gone.
+  // An image of which nothing more arrives counts as lost after this, doubled with each repeat.
   static constexpr Duration kImageLost = std::chrono::seconds(30);
+  static constexpr Duration kGone = std::chrono::minutes(2);  // a joiner that is silent for so long
 
   enum class Answer : std::uint8_t { kNothing, kImage, kRefuse };
   // `version`: of this replica now. kImage: the feed begins at it.
@@ -41,6 +41,10 @@ class StateFeeds {
   };
   // A step is committed whose sum has so many bytes; `version` counts it.
   [[nodiscard]] Portions feed(std::uint64_t version, std::size_t bytes);
+  // Ends the feeds of joiners that are gone: each would get the sum of every step.
+  void drop_silent(Instant now) {
+    std::erase_if(feeds_, [now](const auto& feed) { return now - feed.second.heard_at >= kGone; });
+  }
   // Ends the feed of a joiner that is a member now, or gone.
   void end(Incarnation joiner) { feeds_.erase(joiner); }
   [[nodiscard]] bool is_empty() const { return feeds_.empty(); }

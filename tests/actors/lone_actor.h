@@ -63,6 +63,12 @@ class LoneActor {
     caf::anon_send(actor, as_heard(message));
     coordinator_->run();
   }
+  // The message comes while what the time brings about is still in the mailbox.
+  template <class Handle, class Message>
+  void give_at_once(const Handle& actor, std::chrono::milliseconds time, const Message& message) {
+    coordinator_->advance_time(time);
+    give(actor, message);
+  }
   template <class Handle>
   void end(const Handle& actor) {
     caf::anon_send_exit(actor, caf::exit_reason::kill);

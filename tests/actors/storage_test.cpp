@@ -14,10 +14,12 @@ namespace {
 
 class StorageTest : public testing::Test {
  protected:
-  StorageTest() {
-    const auto writer = std::make_shared<CheckpointWriter>(settings_in(scratch_.path()));
-    actor_ = lone_.spawn(storage, StorageSettings{writer, lone_.router(), nullptr, scratch_.path()});
+  StorageTest()
+      : settings_{std::make_shared<CheckpointWriter>(settings_in(scratch_.path())), lone_.router(), nullptr,
+                  scratch_.path()} {
+    begin_life();
   }
+  void begin_life() { actor_ = lone_.spawn(storage, settings_); }
   void save_step(std::uint64_t step, std::uint32_t branch = 0) {
     for (const std::uint32_t stage : {0U, 1U}) lone_.give(actor_, shard_of(step, stage, 2, branch));
   }
@@ -27,6 +29,7 @@ class StorageTest : public testing::Test {
 
   Scratch scratch_;
   LoneActor lone_;
+  StorageSettings settings_;
   StorageActor actor_;
 };
 
@@ -184,6 +187,71 @@ TEST_F(StorageTest, P26bAsksAgainAndThenSaysThatAShardIsLost) {
   for (int second = 119; second < 123; ++second) lone_.advance(std::chrono::seconds(1));
   ASSERT_EQ(lone_.sent<StateUnavailable>().size(), 1U);
   EXPECT_EQ(lone_.sent<StateUnavailable>()[0].replica, piece.replica);
+}
+
+// A piece of a shard of one stage, as StorageTest saves it.
+SaveShard first_piece(std::uint64_t step) {
+  SaveShard piece = shard_of(step, 0, 1);
+  piece.bytes_total = piece.image.byte_count();
+  piece.image = cut(piece.image, 100)[0];
+  return piece;
+}
+
+TEST_F(StorageTest, P26bTheGiverOfAShardHearsHowMuchOfAPieceHasCome) {
+  const SaveShard piece = first_piece(10);
+  const StateProgress slow{piece.branch, 10, piece.stage, piece.replica, {}, true, 120, 2 * piece.bytes_total};
+  lone_.give(actor_, slow);
+  EXPECT_TRUE(lone_.sent<StateProgress>().empty()) << "of a shard that nobody waits for";
+  lone_.give(actor_, piece);
+  lone_.give(actor_, slow);
+  EXPECT_EQ(lone_.sent<StateProgress>(), std::vector{slow});
+}
+
+TEST_F(StorageTest, P26bAPieceThatEndedTheActorIsToldAsLostAtOnce) {
+  const SaveShard first = first_piece(10);
+  lone_.give(actor_, first);
+  SaveShard second = first;
+  second.offset = 100;
+  EXPECT_TRUE(settings_.intake->accepts(second, lone_.system().clock().now())) << "as the life that it ended did";
+  lone_.end(actor_);
+  EXPECT_TRUE(lone_.sent<StateUnavailable>().empty());
+  begin_life();
+  ASSERT_EQ(lone_.sent<StateUnavailable>().size(), 1U);
+  EXPECT_EQ(lone_.sent<StateUnavailable>()[0].replica, first.replica);
+  EXPECT_EQ(lone_.sent<StateUnavailable>()[0].step, 10U);
+  lone_.end(actor_);
+  begin_life();
+  EXPECT_EQ(lone_.sent<StateUnavailable>().size(), 1U) << "once";
+}
+
+TEST_F(StorageTest, P26bAShardIsToldAsLostThoughTheMailboxIsNeverEmpty) {
+  lone_.give(actor_, first_piece(10));
+  for (int second = 0; second < 123; ++second) lone_.give_at_once(actor_, std::chrono::seconds(1), FileChunk{});
+  EXPECT_EQ(lone_.sent<StateUnavailable>().size(), 1U);
+}
+
+// On a slow way nobody asks for longer than a checkpoint that is not read stays open.
+TEST_F(StorageTest, AStateStaysOpenWhileItArrivesHoweverSlow) {
+  Knobs knobs;
+  knobs.set("storage.image_piece_bytes", 100);
+  save_step(10);
+  fetch(10);
+  std::filesystem::remove_all(checkpoint_folder(scratch_.path(), 10));
+  const FetchState further{Incarnation{5}, 10, {"wte.weight"}, {}, {}, 100, 100};
+  for (std::uint64_t second = 0; second < 300; ++second) {
+    lone_.advance(std::chrono::seconds(1));
+    lone_.give(actor_, StateProgress{{}, 10, {}, Incarnation{5}, {}, false, 100 + second % 90, 1000});
+    lone_.give(actor_, FileChunk{});
+  }
+  lone_.give(actor_, further);
+  EXPECT_EQ(lone_.sent<StateImage>().size(), 2U);
+  for (int second = 0; second < 121; ++second) {
+    lone_.advance(std::chrono::seconds(1));
+    lone_.give(actor_, StateProgress{{}, 10, {}, Incarnation{6}, {}, false, 100, 1000});
+    lone_.give(actor_, FileChunk{});
+  }
+  lone_.give(actor_, further);
+  EXPECT_EQ(lone_.sent<StateUnavailable>().size(), 1U) << "the control: of a state that nobody gave";
 }
 
 // Files that are open keep their place on the disk.

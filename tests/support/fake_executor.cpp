@@ -26,6 +26,7 @@ TensorBlob make_values(DType dtype, const std::vector<std::int64_t>& values) {
 }
 
 std::vector<std::int64_t> values_of(const TensorBlob& blob) {
+  if (blob.dtype == DType::kUint8) return values_of({DType::kInt64, {blob.shape.at(0) / 8}, blob.bytes});
   std::vector<std::int64_t> values;
   for (std::int64_t at = 0; at < blob.element_count(); ++at) {
     values.push_back(blob.dtype == DType::kInt64 ? blob.as<std::int64_t>()[at]
@@ -213,15 +214,17 @@ TensorBlob FakeExecutor::state_image() const {
       values.push_back(std::bit_cast<std::int64_t>(value));
     }
   }
-  return make_values(DType::kInt64, values);
+  const TensorBlob image = make_values(DType::kInt64, values);
+  return {DType::kUint8, {static_cast<std::int64_t>(image.byte_count())}, image.bytes};
 }
 
 Status FakeExecutor::load_state(const TensorBlob& image) {
-  const std::size_t count = weights_.size();
-  const auto size = static_cast<std::size_t>(image.element_count());
-  const bool has_outer = !outer_.empty() && size == count * 5;
-  if (size != count && !has_outer) return fail(Error::kInvalidData, "the image has another number of weights");
   const std::vector<std::int64_t> values = values_of(image);
+  const std::size_t count = weights_.size();
+  const bool has_outer = !outer_.empty() && values.size() == count * 5;
+  if (values.size() != count && !has_outer) {
+    return fail(Error::kInvalidData, "the image has another number of weights");
+  }
   weights_.assign(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count));
   for (std::size_t at = 0; at < outer_.size(); ++at) {
     const auto weight = static_cast<double>(weights_[at]);

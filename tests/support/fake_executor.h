@@ -135,6 +135,7 @@ class FakeExecutor final : public StageExecutor {
 
 // A tensor of these values: int64 or float32 [n].
 [[nodiscard]] TensorBlob make_values(DType dtype, const std::vector<std::int64_t>& values);
+// Those of an image, whose type is bytes, are int64.
 [[nodiscard]] std::vector<std::int64_t> values_of(const TensorBlob& blob);
 // The int64 tensor whose bytes came in pieces.
 [[nodiscard]] TensorBlob joined_values(const std::vector<std::byte>& pieces);

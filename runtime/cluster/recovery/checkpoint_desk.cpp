@@ -62,8 +62,10 @@ void CheckpointDesk::progress(const StateProgress& progress, Instant now) {
 }
 
 void CheckpointDesk::shard_lost(const StateUnavailable& lost, Instant now) {
-  const bool is_meant = under_way_ && under_way_->version() == lost.step;
-  if (is_meant) under_way_->shard_lost(lost.replica, lost.reason, now);
+  if (!under_way_ || under_way_->version() != lost.step) return;
+  const bool is_said_by_storage = lost.donor == Incarnation{};
+  if (is_said_by_storage) return under_way_->not_stored(lost.replica, lost.reason, now);
+  under_way_->shard_lost(lost.replica, lost.reason, now);
 }
 
 void CheckpointDesk::storage_lost(Instant now) {

@@ -39,13 +39,29 @@ void CheckpointOrder::replica_lost(Incarnation replica, Instant now) {
 }
 
 // One saver per stage, in their order.
-void CheckpointOrder::shard_lost(Incarnation replica, const std::string& reason, Instant now) {
+std::optional<StageId> CheckpointOrder::stage_saved_by(Incarnation replica) const {
   const auto saver = std::find(savers_.begin(), savers_.end(), replica);
-  if (saver == savers_.end()) return;
-  const StageId stage{static_cast<std::uint32_t>(saver - savers_.begin())};
-  if (is_at_storage(stage) || (doubt_ && doubt_->stages.empty())) return;
+  if (saver == savers_.end()) return std::nullopt;
+  return StageId{static_cast<std::uint32_t>(saver - savers_.begin())};
+}
+
+void CheckpointOrder::doubt_one(StageId stage, const std::string& reason, Instant now) {
+  if (doubt_ && doubt_->stages.empty()) return;
   if (!doubt_) doubt_ = Doubt{now + kSettle, reason, {}};
   doubt_->stages.insert(stage);
+}
+
+void CheckpointOrder::shard_lost(Incarnation replica, const std::string& reason, Instant now) {
+  const auto stage = stage_saved_by(replica);
+  if (stage && !is_at_storage(*stage)) doubt_one(*stage, reason, now);
+}
+
+void CheckpointOrder::not_stored(Incarnation replica, const std::string& reason, Instant now) {
+  const auto stage = stage_saved_by(replica);
+  if (!stage) return;
+  const auto known = shards_.find({version_, *stage});
+  if (known != shards_.end()) known->second.is_at_storage = false;
+  doubt_one(*stage, reason, now);
 }
 
 void CheckpointOrder::storage_lost(Instant now) { doubt_all(now, "storage was lost"); }

@@ -50,8 +50,10 @@ class CheckpointOrder {
   // those of this one on their way.
   void progress(const StateProgress& shard, Instant now);
   void replica_lost(Incarnation replica, Instant now);
-  // The shard that this one sent may have been lost, for this reason.
+  // The shard that this one sent may have been lost on its way, for this reason.
   void shard_lost(Incarnation replica, const std::string& reason, Instant now);
+  // Storage says that it does not have it, whatever was seen to come.
+  void not_stored(Incarnation replica, const std::string& reason, Instant now);
   void storage_lost(Instant now);
   // Whatever was sent may have been lost, for this reason.
   void doubt(const std::string& reason, Instant now);
@@ -78,6 +80,9 @@ class CheckpointOrder {
   };
 
   void doubt_all(Instant due, const std::string& reason);
+  void doubt_one(StageId stage, const std::string& reason, Instant now);
+  // The stage whose shard this one saves; none: it saves none.
+  [[nodiscard]] std::optional<StageId> stage_saved_by(Incarnation replica) const;
 
   std::uint64_t version_;
   std::vector<Incarnation> savers_;

@@ -4,8 +4,9 @@
 //
 // Pieces of which nothing came for kLost, doubled with each time, are asked for again.
 //
-// Pieces are taken in their order; one that comes out of it was overtaken by a loss, and is asked for again. All are as
-// large as the first one, but the last. Pure: time comes in.
+// Pieces are taken in their order. They come in the order of their questions, so that one which comes before its turn
+// tells that those before it were lost, with a link for example: they are asked for again at once, and it with them.
+// All are as large as the first one, but the last. Pure: time comes in.
 #pragma once
 
 #include <algorithm>
@@ -27,6 +28,7 @@ class PieceWindow {
       : piece_bytes_(first_bytes),
         total_(bytes_total),
         asked_(first_bytes),
+        early_(bytes_total),
         moved_at_(now),
         waits_since_(now),
         lost_first_(lost_after),
@@ -35,11 +37,19 @@ class PieceWindow {
   [[nodiscard]] std::uint64_t held() const { return held_; }
   [[nodiscard]] std::uint64_t bytes_total() const { return total_; }
   [[nodiscard]] bool is_whole() const { return held_ >= total_; }
-  [[nodiscard]] bool is_next(std::uint64_t offset) const { return offset == held_ && !is_whole(); }
+  // True for the next piece: it is to be taken. One that comes before its turn makes due what is not there, but no
+  // further one of those that were sent after the same loss.
+  [[nodiscard]] bool takes(std::uint64_t offset, Instant now) {
+    const bool tells_of_a_loss = offset > held_ && offset < early_;
+    if (tells_of_a_loss) ask_again(now);
+    if (tells_of_a_loss) early_ = offset + 1;
+    return offset == held_ && !is_whole();
+  }
   // The next piece was taken, with so many bytes.
   void took(std::uint64_t bytes, Instant now) {
     held_ += bytes;
     asked_ = std::max(asked_, held_);
+    early_ = total_;
     lost_after_ = lost_first_;
     arriving(now);
   }
@@ -74,6 +84,7 @@ class PieceWindow {
   std::uint64_t total_;
   std::uint64_t held_ = 0;  // from the image's first byte on
   std::uint64_t asked_;     // the same, with what was asked for
+  std::uint64_t early_;     // a piece from there on tells of no loss that is not known
   Instant moved_at_;
   Instant waits_since_;  // the same, or when it was asked for again
   Duration lost_first_;

@@ -7,32 +7,54 @@
 namespace shoal {
 
 bool ShardIntake::accepts(const SaveShard& shard, Instant now) {
-  const Key key = key_of(shard);
-  const auto known = coming_.find(key);
-  const bool is_coming = known != coming_.end() && known->second.replica == shard.replica &&
-                         known->second.window.bytes_total() == shard.bytes_total;
-  if (shard.offset > 0) return is_coming && known->second.window.is_next(shard.offset);
-  if (is_coming && known->second.window.held() > 0) {
-    if (known->second.window.is_still(now, kStill)) known->second.window.ask_again(now);
-    return false;
-  }
+  const bool is_taken = shard.offset > 0 ? continues(shard, now) : begins(shard, now);
+  if (is_taken) writing_ = Writing{key_of(shard), shard.replica};
+  return is_taken;
+}
+
+bool ShardIntake::continues(const SaveShard& shard, Instant now) {
+  const auto known = coming_.find(key_of(shard));
+  return known != coming_.end() && known->second.replica == shard.replica &&
+         known->second.window.bytes_total() == shard.bytes_total && known->second.window.takes(shard.offset, now);
+}
+
+bool ShardIntake::begins(const SaveShard& shard, Instant now) {
   const std::uint64_t bytes = shard.image.byte_count();
   if (bytes == 0 && shard.bytes_total > 0) return false;
+  const Key key = key_of(shard);
+  const auto known = coming_.find(key);
+  const bool is_whole = bytes >= shard.bytes_total;
+  if (known != coming_.end() && !is_whole) {
+    Coming& coming = known->second;
+    const bool is_still = coming.window.is_still(now, kStill);
+    const bool goes_on = coming.replica == shard.replica && coming.window.bytes_total() == shard.bytes_total;
+    if (goes_on && is_still) coming.window.ask_again(now);
+    if (!goes_on && !is_still) coming.next = shard.replica;
+    if (goes_on || !is_still) return false;
+  }
   if (known != coming_.end()) coming_.erase(known);
-  if (bytes >= shard.bytes_total) return true;
+  if (is_whole) return true;
   if (kShardsMax.is_reached_by(coming_.size())) coming_.erase(coming_.begin());
-  coming_.emplace(key, Coming{shard.replica, PieceWindow(bytes, shard.bytes_total, now), now});
+  coming_.emplace(key, Coming{shard.replica, PieceWindow(bytes, shard.bytes_total, now), now, std::nullopt});
   return true;
 }
 
 void ShardIntake::written(const SaveShard& shard, Instant now) {
+  writing_.reset();
   const auto known = coming_.find(key_of(shard));
   if (known != coming_.end()) known->second.window.took(shard.image.byte_count(), now);
 }
 
-void ShardIntake::arriving(const StateProgress& progress, Instant now) {
+void ShardIntake::failed(const SaveShard& shard) {
+  writing_.reset();
+  coming_.erase(key_of(shard));
+}
+
+bool ShardIntake::arriving(const StateProgress& progress, Instant now) {
   const auto known = coming_.find({progress.branch, progress.step, progress.stage});
-  if (known != coming_.end() && known->second.replica == progress.replica) known->second.window.arriving(now);
+  if (known == coming_.end() || known->second.replica != progress.replica) return false;
+  known->second.window.arriving(now);
+  return true;
 }
 
 Instant ShardIntake::began(const SaveShard& shard, Instant now) const {
@@ -63,6 +85,9 @@ std::vector<FetchShard> ShardIntake::due(Instant now) {
       at = coming_.erase(at);
       continue;
     }
+    if (at->second.next && window.is_still(now, kStill)) {
+      questions.push_back({branch, step, stage, *std::exchange(at->second.next, std::nullopt), 0, 0});
+    }
     while (const auto offset = window.due(now)) {
       question.offset = *offset;
       questions.push_back(question);
@@ -70,6 +95,14 @@ std::vector<FetchShard> ShardIntake::due(Instant now) {
     ++at;
   }
   return questions;
+}
+
+std::optional<StateUnavailable> ShardIntake::cut_short() {
+  const auto writing = std::exchange(writing_, std::nullopt);
+  if (!writing) return std::nullopt;
+  coming_.erase(writing->shard);
+  const auto& [branch, step, stage] = writing->shard;
+  return StateUnavailable{writing->replica, step, "storage ended while it wrote its shard", {}};
 }
 
 std::vector<StateUnavailable> ShardIntake::lost(Instant now) {

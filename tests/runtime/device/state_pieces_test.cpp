@@ -16,6 +16,10 @@ using Bytes = std::vector<std::byte>;
 
 Bytes bytes_of(const TensorBlob& blob) { return {blob.as<std::byte>(), blob.as<std::byte>() + blob.byte_count()}; }
 
+Bytes rest_of(const Bytes& image, std::uint64_t offset) {
+  return {image.begin() + static_cast<std::ptrdiff_t>(offset), image.end()};
+}
+
 // From `offset` on, in pieces.
 Bytes read_all(ImageSource& source, std::size_t size, std::uint64_t offset = 0) {
   Bytes all;
@@ -63,7 +67,7 @@ TEST(StatePieces, StayWhatTheyWereThoughTheStateGoesOn) {
     pipeline.train(0, in_order(kMicrobatches));
     EXPECT_NE(bytes_of(stage.state_image()), image) << "the control";
     EXPECT_EQ(read_all(*early, 777), image);
-    EXPECT_EQ(read_all(*half, 777, middle), Bytes(image.begin() + static_cast<std::ptrdiff_t>(middle), image.end()));
+    EXPECT_EQ(read_all(*half, 777, middle), rest_of(image, middle));
     pipeline.train(1, in_order(kMicrobatches));
     EXPECT_EQ(read_all(*late, 4001), image) << "whatever came after";
     const Bytes then = bytes_of(stage.state_image());
@@ -72,6 +76,48 @@ TEST(StatePieces, StayWhatTheyWereThoughTheStateGoesOn) {
     ASSERT_TRUE(stage.load_state(other.stage(0).state_image()).ok());
     EXPECT_EQ(read_all(*before_load, 5000), then);
   }
+}
+
+const StateImageBytes& bytes_behind(const std::shared_ptr<ImageSource>& source) {
+  return dynamic_cast<const StateImageSource&>(*source).bytes();
+}
+
+// Beside a large state there is no room for a copy for each taker.
+TEST(StatePieces, TakersOfOneVersionShareItsImage) {
+  Knobs knobs;
+  knobs.set("storage.image_piece_bytes", 1000);
+  LocalPipeline pipeline(small_config(Reduction::kExact), 1);
+  StageExecutor& stage = pipeline.stage(0);
+  const Bytes image = bytes_of(stage.state_image());
+  auto slow = stage.image_source(), fast = stage.image_source(), gone = stage.image_source();
+  const StateImageBytes& shared = bytes_behind(slow);
+  const std::uint64_t held = 2500;
+  fast->release(2 * held);
+  slow->release(held);
+  gone.reset();
+  EXPECT_EQ(shared.kept_bytes(), 0U) << "the state rests";
+  pipeline.train(0, in_order(kMicrobatches));
+  EXPECT_EQ(&bytes_behind(fast), &shared);
+  EXPECT_EQ(shared.kept_bytes(), image.size() - held) << "once, from where the slowest is";
+  const auto newer = stage.image_source();
+  EXPECT_NE(&bytes_behind(newer), &shared) << "of another version";
+  EXPECT_EQ(read_all(*fast, 777, 2 * held), rest_of(image, 2 * held));
+  EXPECT_EQ(shared.kept_bytes(), image.size() - held) << "the slow one needs them";
+  slow->release(held + 1000);
+  EXPECT_EQ(shared.kept_bytes(), image.size() - held - 1000);
+  EXPECT_EQ(read_all(*slow, 777, held + 1000), rest_of(image, held + 1000));
+  EXPECT_EQ(shared.kept_bytes(), 0U);
+}
+
+TEST(StatePieces, AReaderThatEndsLeavesNothingBehindForIt) {
+  LocalPipeline pipeline(small_config(Reduction::kExact), 1);
+  auto slow = pipeline.stage(0).image_source();
+  const auto done = pipeline.stage(0).image_source();
+  pipeline.train(0, in_order(kMicrobatches));
+  done->release(done->byte_count());
+  EXPECT_EQ(bytes_behind(done).kept_bytes(), done->byte_count()) << "the control";
+  slow.reset();
+  EXPECT_EQ(bytes_behind(done).kept_bytes(), 0U);
 }
 
 TEST(StatePieces, LoadTheStateThatTheyAreOf) {

@@ -50,6 +50,22 @@ TEST(StateOnItsWay, APieceCountsWhatCameBeforeIt) {
   EXPECT_EQ(std::get<StateProgress>(of_shard->body), (StateProgress{{}, 0, {}, {}, {}, true, 4000, 18000}));
 }
 
+// The last piece may come though one before it was lost.
+TEST(StateOnItsWay, OnlyStorageSaysThatAllPiecesOfAShardAreThere) {
+  for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{8000}}) {
+    SaveShard shard;
+    shard.image = bytes(1000);
+    shard.offset = offset;
+    shard.bytes_total = offset + 1000;
+    const auto told = progress_of({kThere, {kHere, Role::kStorage, {}, {}}, shard}, 5000);
+    ASSERT_TRUE(told);
+    const auto& progress = std::get<StateProgress>(told->body);
+    const bool has_come = 2 * progress.bytes >= progress.bytes_total;
+    EXPECT_EQ(has_come, offset == 0) << "a whole one is there when it has come";
+    EXPECT_GE(progress.bytes, offset);
+  }
+}
+
 TEST(StateOnItsWay, ASumIsToldLikeAnImage) {
   const StepSum sum{kJoiner, kDonor, {}, StepId{5}, 1, bytes(8)};
   EXPECT_TRUE(progress_of({kThere, to_stage(kHere, kJoiner), sum}, 4));
@@ -101,6 +117,31 @@ TEST(StateOnItsWay, ABrokenLinkNamesTheNewestShardOfEachReplica) {
     EXPECT_EQ(std::get<StateUnavailable>(letter.body).step, 20U);
   }
   EXPECT_NE(std::get<StateUnavailable>(letters[0].body).replica, std::get<StateUnavailable>(letters[1].body).replica);
+}
+
+// A question for a further piece proves that the first one is there, and storage asks again for those that are not.
+TEST(StateOnItsWay, P26bABrokenLinkLosesNoShardOfWhichFurtherPiecesWereSent) {
+  StateSent sent;
+  const auto send = [&](std::uint64_t step, std::uint64_t offset) {
+    SaveShard shard;
+    shard.replica = kSaver;
+    shard.step = step;
+    shard.offset = offset;
+    shard.image = bytes(100);
+    shard.bytes_total = 1000;
+    sent.add({kHere, {kThere, Role::kStorage, {}, {}}, shard});
+  };
+  send(10, 0);
+  EXPECT_EQ(sent.lost().size(), 1U) << "the control: nobody else would ask for it";
+  send(10, 100);
+  send(10, 200);
+  EXPECT_TRUE(sent.lost().empty());
+  send(20, 0);
+  send(10, 300);
+  ASSERT_EQ(sent.lost().size(), 1U) << "the next one is as lost as before";
+  EXPECT_EQ(std::get<StateUnavailable>(sent.lost()[0].body).step, 20U);
+  send(20, 100);
+  EXPECT_TRUE(sent.lost().empty());
 }
 
 TEST(StateOnItsWay, ABrokenLinkNamesTheNewestSumToWhoGaveIt) {

@@ -324,6 +324,18 @@ TEST(Checkpoint, UnfinishedOnesAreBoundedAndGivenUpWhenALaterOneIsWhole) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch.path()), {}), 1);
 }
 
+// A shard of an older branch may come late.
+TEST(Checkpoint, AStrayShardOfAnOlderOnePutsOutNoUnfinishedOne) {
+  const Scratch scratch;
+  CheckpointWriter writer(settings_in(scratch.path()));
+  for (std::uint64_t step = 1; step <= 4; ++step) ASSERT_TRUE(writer.add(shard_of(step, 0, 2, 2)).ok());
+  const auto stray = writer.add(shard_of(9, 0, 2, 1));
+  ASSERT_FALSE(stray.ok());
+  EXPECT_EQ(stray.failure().error, Error::kInvalidData);
+  EXPECT_TRUE(writer.add(shard_of(1, 1, 2, 2)).value().has_value()) << "the oldest was not given up";
+  EXPECT_TRUE(writer.add(shard_of(9, 0, 2, 1)).ok()) << "the control: there is room for it";
+}
+
 TEST(Checkpoint, OfNowhereIsNone) {
   const auto found = find_checkpoint("/nowhere/at/all", {});
   ASSERT_TRUE(found.ok());

@@ -86,7 +86,9 @@ TEST(AskedCheckpoint, InARunOfRoundsHarmsNothing) {
     }
     swarm.run();
     EXPECT_EQ(violations(swarm), "");
-    EXPECT_GE(complete_checkpoints(swarm), 3U) << describe_run(swarm);
+    // A piece that a router had no room for is asked for again; the run may be over before.
+    const bool has_room = swarm.knobs().find("links.bytes_for_absent_peers") == std::string::npos;
+    EXPECT_GE(complete_checkpoints(swarm), has_room ? 3U : 2U) << describe_run(swarm);
   });
 }
 

@@ -23,6 +23,11 @@ void keep_shard(SwarmRecord& record, const RouterActor& mail, const SaveShard& s
   caf::anon_send(mail, Letter{{}, to_supervisor(), CheckpointSaved{shard.branch, shard.step, "kept", 1, 0}});
 }
 
+void tell_whole(const RouterActor& mail, const SaveShard& shard, std::uint64_t bytes) {
+  const StateProgress progress{shard.branch, shard.step, shard.stage, shard.replica, {}, true, 2 * bytes, 2 * bytes};
+  caf::anon_send(mail, Letter{{}, to_supervisor(), progress});
+}
+
 void ask_for_pieces(Self self, const RouterActor& mail) {
   const Instant now = self->clock().now();
   for (const FetchShard& question : self->state.intake.due(now)) {
@@ -50,6 +55,7 @@ void take_piece(Self self, const std::shared_ptr<SwarmRecord>& record, const Rou
       shard.image = joined_values(pieces);
       if (is_real) shard.image = {DType::kUint8, {static_cast<std::int64_t>(pieces.size())}, shard.image.bytes};
       self->state.pieces.erase({shard.branch, shard.step, shard.stage});
+      tell_whole(mail, shard, shard.bytes_total);
       keep_shard(*record, mail, shard, is_real);
     }
   } else {
@@ -81,8 +87,10 @@ caf::behavior simulated_disk(Self self, std::shared_ptr<SwarmRecord> record, Rou
   return {hear<Hearer::kStorage>(BodyHandlers{
               [self, record, mail, is_real](const SaveShard& shard) { take_piece(self, record, mail, shard, is_real); },
               [record, mail](const FetchState& wanted) { give_state(*record, mail, wanted); },
-              [self](const StateProgress& progress) {
-                if (progress.is_shard) self->state.intake.arriving(progress, self->clock().now());
+              [self, mail](const StateProgress& progress) {
+                const Address giver{{}, Role::kStage, progress.stage, progress.replica};
+                const bool is_news = progress.is_shard && self->state.intake.arriving(progress, self->clock().now());
+                if (is_news) caf::anon_send(mail, Letter{{}, giver, progress});
               },
               [](const FileChunk&) {},
           }),

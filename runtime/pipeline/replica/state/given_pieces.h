@@ -1,9 +1,10 @@
 // The giver's side of images that travel in pieces (P-26b): which ones this replica gives away, and how far each of
 // them has come.
 //
-// An image is asked for by its taker and version until all of it has come, and dropped when it was not asked for during
-// kSilence. Bounded (S-6): kImagesMax, which are as many as joiners that are fed and checkpoints that are unsaved at a
-// time; the oldest goes first, and a question for one that is gone is refused. Pure: time comes in.
+// An image is asked for by its taker and version until all of it has come, and dropped when it was not asked for, and
+// nothing of it has arrived, during kSilence. Bounded (S-6): kImagesMax, which are as many as joiners that are fed and
+// checkpoints that are unsaved at a time; the oldest goes first, and a question for one that is gone is refused. Images
+// of one version share their bytes (ImageSource). Pure: time comes in.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +31,7 @@ class GivenPieces {
     HeldState state;    // of which it is
     std::shared_ptr<ImageSource> source;
     std::uint64_t held = 0;  // bytes that the taker has
-    Instant asked_at{};
+    Instant heard_at{};      // when its taker asked for a piece, or one was seen to arrive
     [[nodiscard]] bool is_of(Incarnation other, std::uint64_t version) const {
       return taker == other && state.version == version;
     }
@@ -40,7 +41,7 @@ class GivenPieces {
   void begin(Image image, Instant now) {
     end(image.taker, image.state.version);
     if (kImagesMax.is_reached_by(images_.size())) images_.erase(images_.begin());
-    image.asked_at = now;
+    image.heard_at = now;
     images_.push_back(std::move(image));
   }
   // The image that the taker asks a piece of; none: it is not given any more.
@@ -55,10 +56,14 @@ class GivenPieces {
   // where the question is older than another one, or all has come.
   [[nodiscard]] static bool is_due(Image& image, std::uint64_t offset, std::uint64_t held, Instant now) {
     const std::uint64_t total = image.source->byte_count();
-    image.asked_at = now;
+    image.heard_at = now;
     image.held = std::max(image.held, std::min(held, total));
     image.source->release(image.held);
     return offset >= image.held && offset < total;
+  }
+  // More of it has arrived at its taker, which asks for nothing while a piece is on a slow way.
+  void arriving(Incarnation taker, std::uint64_t version, Instant now) {
+    if (Image* image = find(taker, version)) image->heard_at = now;
   }
   void end(Incarnation taker, std::uint64_t version) {
     std::erase_if(images_, [&](const Image& image) { return image.is_of(taker, version); });
@@ -68,7 +73,7 @@ class GivenPieces {
     std::erase_if(images_, [taker](const Image& image) { return image.taker == taker; });
   }
   void drop_silent(Instant now) {
-    std::erase_if(images_, [now](const Image& image) { return now - image.asked_at >= kSilence; });
+    std::erase_if(images_, [now](const Image& image) { return now - image.heard_at >= kSilence; });
   }
   [[nodiscard]] std::size_t size() const { return images_.size(); }
 

@@ -8,9 +8,13 @@
 namespace shoal {
 namespace {
 
-void refuse_state(Incarnation joiner, const std::string& reason, ReplicaTurn& turn) {
-  const ReplicaStanding& self = turn.replica();
-  turn.send_to_peer(joiner, StateUnavailable{joiner, self.state.version, reason, self.setup.self});
+// Names the version that was asked for: a joiner that takes another one by the time it hears of it goes on.
+void refuse_state(Incarnation joiner, std::uint64_t version, const std::string& reason, ReplicaTurn& turn) {
+  turn.send_to_peer(joiner, StateUnavailable{joiner, version, reason, turn.replica().setup.self});
+}
+
+void refuse_state(const FetchState& question, const std::string& reason, ReplicaTurn& turn) {
+  refuse_state(question.replica, question.step, reason, turn);
 }
 
 }  // namespace
@@ -23,7 +27,7 @@ void StateGiven::forget(Incarnation joiner) {
 void StateGiven::hear(const FetchState& question, ReplicaTurn& turn) {
   const ReplicaStanding& self = turn.replica();
   if (!self.is_asked_by(question)) {
-    return refuse_state(question.replica, "it is no member of the view that was asked for", turn);
+    return refuse_state(question, "it is no member of the view that was asked for", turn);
   }
   if (question.offset > 0) return give_further(question, turn);
   if (question.names.empty()) pieces_.end(question.replica);  // it has all of it
@@ -45,7 +49,7 @@ void StateGiven::give_further(const FetchState& wanted, ReplicaTurn& turn) {
   }
   if (pieces_.has(wanted.replica)) return;  // it asks of an older one
   forget(wanted.replica);
-  refuse_state(wanted.replica, "it does not give that state any more", turn);
+  refuse_state(wanted, "it does not give that state any more", turn);
 }
 
 void StateGiven::hear(const FetchShard& question, ReplicaTurn& turn) {
@@ -70,7 +74,7 @@ void StateGiven::read(GivenPieces::Image& image, std::uint64_t offset, std::uint
 void StateGiven::give(const FetchState& wanted, ReplicaTurn& turn) {
   switch (feeds_.hear(wanted, turn.replica().state.version, turn.now())) {
     case StateFeeds::Answer::kNothing: break;
-    case StateFeeds::Answer::kRefuse: refuse_state(wanted.replica, "it does not feed this joiner", turn); break;
+    case StateFeeds::Answer::kRefuse: refuse_state(wanted, "it does not feed this joiner", turn); break;
     case StateFeeds::Answer::kImage:
       pieces_.end(wanted.replica);
       image_for_ = wanted.replica;
@@ -79,9 +83,13 @@ void StateGiven::give(const FetchState& wanted, ReplicaTurn& turn) {
   }
 }
 
+// Storage says it of this replica's shard, a joiner of the state that it copies.
 void StateGiven::hear(const StateProgress& message, ReplicaTurn& turn) {
   const bool is_own = message.replica == turn.replica().setup.self;
-  if (!is_own) feeds_.arriving(message.replica, message.bytes, turn.now());
+  if (is_own != message.is_shard) return;
+  if (message.is_shard) return pieces_.arriving(Incarnation{}, message.step, turn.now());
+  feeds_.arriving(message.replica, message.bytes, turn.now());
+  pieces_.arriving(message.replica, message.step, turn.now());
 }
 
 // At a boundary there is no answer: the supervisor asks again.
@@ -105,7 +113,7 @@ void StateGiven::hear(const StepCommitted& fact, ReplicaTurn& turn) {
     turn.send_to_peer(joiner, sum);
   }
   for (const Incarnation joiner : portions.cut) {
-    refuse_state(joiner, "more sums would only pile up before it", turn);
+    refuse_state(joiner, self.state.version, "more sums would only pile up before it", turn);
   }
 }
 
@@ -117,6 +125,7 @@ void StateGiven::hear(const StepEnded&, ReplicaTurn& turn) {
 void StateGiven::hear(const TimePassed&, ReplicaTurn& turn) {
   const ReplicaStanding& self = turn.replica();
   pieces_.drop_silent(turn.now());
+  feeds_.drop_silent(turn.now());
   if (self.is_member() && !feeds_.is_empty() && !self.is_at_boundary) turn.tell(ReadyDue{});
 }
 

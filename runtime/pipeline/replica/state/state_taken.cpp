@@ -59,7 +59,7 @@ bool StateTaken::accepts_stored(const StateImage& image, ReplicaTurn& turn) {
   if (!awaits_stored(self, image.donor, image.step) || image.replica != self.setup.self) return false;
   const std::uint64_t bytes = image.image.byte_count();
   if (bytes == 0 && image.bytes_total > 0) return false;
-  if (stored_) return stored_->is_next(image.offset) && stored_->bytes_total() == image.bytes_total;
+  if (stored_) return stored_->bytes_total() == image.bytes_total && stored_->takes(image.offset, turn.now());
   if (image.offset > 0) return false;
   if (bytes < image.bytes_total) stored_.emplace(bytes, image.bytes_total, turn.now(), kStateRetry);
   return true;
@@ -112,7 +112,7 @@ void StateTaken::hear(const StateUnavailable& message, ReplicaTurn& turn) {
 
 void StateTaken::hear(const StateProgress& message, ReplicaTurn& turn) {
   const ReplicaStanding& self = turn.replica();
-  if (message.replica != self.setup.self) return;
+  if (message.is_shard || message.replica != self.setup.self) return;
   const bool is_awaited =
       copy_ ? copy_->arriving(message, turn.now()) : awaits_stored(self, message.donor, message.step);
   if (is_awaited && stored_) stored_->arriving(turn.now());

@@ -147,6 +147,18 @@ TEST(CheckpointOrder, AShardThatIsAtStorageNeedsNeitherItsLinkNorItsSaver) {
   }
 }
 
+// It came, and storage ended while it wrote it.
+TEST(CheckpointOrder, AShardThatStorageSaysItDoesNotHaveIsAskedForAgainThoughItHadCome) {
+  Bench bench(Rank::kLast);
+  bench.progress(StageId{0}, 100);
+  bench.order.not_stored(Incarnation{9}, "storage ended", bench.now);
+  EXPECT_TRUE(bench.order.is_at_storage(StageId{0})) << "of nobody it needs";
+  bench.order.not_stored(kSaver, "storage ended", bench.now);
+  EXPECT_FALSE(bench.order.is_at_storage(StageId{0}));
+  bench.now += CheckpointOrder::kSettle;
+  EXPECT_EQ(bench.decide(), Action::kAskAgain);
+}
+
 TEST(CheckpointOrder, WhatWasAtStorageIsLostWithIt) {
   Bench bench(Rank::kLast);
   bench.progress(StageId{1}, 200);

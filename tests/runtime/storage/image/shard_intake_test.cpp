@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/bounds/knobs.h"
 
 namespace shoal::shard_intake_test {
@@ -51,6 +53,7 @@ TEST(ShardIntake, AsksForPiecesInOrderAndTellsTheGiverOfTheEnd) {
   EXPECT_TRUE(take(intake, piece(0, 10, 35)));
   EXPECT_EQ(intake.due(start()), (std::vector{question(10, 10), question(20, 10)}));
   EXPECT_FALSE(take(intake, piece(20, 10, 35))) << "the one before is missing";
+  EXPECT_EQ(intake.due(start()), (std::vector{question(10, 10), question(20, 10)})) << "and asked for again";
   EXPECT_TRUE(take(intake, piece(10, 10, 35)));
   EXPECT_FALSE(take(intake, piece(10, 10, 35))) << "a second time";
   EXPECT_EQ(intake.due(start()), std::vector{question(30, 20)});
@@ -61,16 +64,34 @@ TEST(ShardIntake, AsksForPiecesInOrderAndTellsTheGiverOfTheEnd) {
   EXPECT_FALSE(take(intake, piece(10, 10, 35))) << "of a shard that nobody began";
 }
 
-TEST(ShardIntake, ABeginningTakesThePlaceOfWhatWasComing) {
+// Whoever was believed to be lost wakes up, and what it had sent arrives.
+TEST(ShardIntake, ABeginningOfAnotherReplicaWaitsUntilNothingMoreComes) {
   ShardIntake intake;
   EXPECT_TRUE(take(intake, piece(0, 10, 35)));
   SaveShard other = piece(0, 10, 35);
   other.replica = kOther;
-  EXPECT_TRUE(take(intake, other));
-  EXPECT_FALSE(take(intake, piece(10, 10, 35))) << "of the replica before";
-  ASSERT_FALSE(intake.due(start()).empty());
+  EXPECT_FALSE(take(intake, other, start() + ShardIntake::kStill - 1ms)) << "the one before is alive";
+  (void)intake.due(start());
+  EXPECT_TRUE(take(intake, piece(10, 10, 35), start() + 4s)) << "and goes on";
+  const FetchShard anew{Branch{2}, 30, StageId{0}, kOther, 0, 0};
+  const Instant later = start() + 4s + ShardIntake::kStill;
+  EXPECT_EQ(std::ranges::count(intake.due(later - 1ms), anew), 0);
+  EXPECT_EQ(std::ranges::count(intake.due(later), anew), 1) << "nothing more of it came";
+  EXPECT_EQ(std::ranges::count(intake.due(later), anew), 0) << "once";
+  EXPECT_TRUE(take(intake, other, later));
+  EXPECT_FALSE(take(intake, piece(20, 10, 35), later)) << "of the replica before";
+  ASSERT_FALSE(intake.due(later).empty());
   other.offset = 10;
+  EXPECT_TRUE(take(intake, other, later));
+}
+
+TEST(ShardIntake, AWholeShardOfAnotherReplicaTakesThePlaceOfWhatIsComing) {
+  ShardIntake intake;
+  EXPECT_TRUE(take(intake, piece(0, 10, 35)));
+  SaveShard other = piece(0, 35, 35);
+  other.replica = kOther;
   EXPECT_TRUE(take(intake, other));
+  EXPECT_TRUE(intake.is_empty());
 }
 
 TEST(ShardIntake, GoesOnWithWhatItHasWhereTheSameReplicaBeginsAgain) {
@@ -105,10 +126,10 @@ TEST(ShardIntake, OneOfWhichNothingComesIsLostAndNamed) {
   EXPECT_TRUE(take(intake, piece(0, 10, 35)));
   EXPECT_TRUE(intake.lost(start() + ShardIntake::kGivenUp - 1ms).empty());
   StateProgress slow{Branch{2}, 30, StageId{0}, kSaver, {}, true, 12, 70};
-  intake.arriving(slow, start() + 1min);
+  EXPECT_TRUE(intake.arriving(slow, start() + 1min)) << "its giver is to hear of it";
   EXPECT_TRUE(intake.lost(start() + ShardIntake::kGivenUp).empty()) << "it is slow";
   slow.replica = kOther;
-  intake.arriving(slow, start() + 2min);
+  EXPECT_FALSE(intake.arriving(slow, start() + 2min)) << "of a shard that nobody waits for";
   const auto lost = intake.lost(start() + 1min + ShardIntake::kGivenUp);
   ASSERT_EQ(lost.size(), 1U);
   EXPECT_EQ(lost[0].replica, kSaver);
@@ -123,6 +144,23 @@ TEST(ShardIntake, NothingMoreIsAskedForOfOneThatCannotBeWritten) {
   EXPECT_TRUE(intake.accepts(first, start()));
   intake.failed(first);
   EXPECT_TRUE(intake.due(start()).empty());
+}
+
+// Nobody knows how much of it is on the disk.
+TEST(ShardIntake, OneThatWasBeingWrittenWhenStorageEndedIsLostAtOnce) {
+  for (const bool is_whole : {true, false}) {
+    ShardIntake intake;
+    EXPECT_TRUE(take(intake, piece(0, 10, 35)));
+    EXPECT_FALSE(intake.cut_short()) << "the control: between two pieces";
+    EXPECT_TRUE(intake.accepts(is_whole ? piece(0, 35, 35) : piece(10, 10, 35), start()));
+    const auto lost = intake.cut_short();
+    ASSERT_TRUE(lost);
+    EXPECT_EQ(lost->replica, kSaver);
+    EXPECT_EQ(lost->step, 30U);
+    EXPECT_EQ(lost->donor, Incarnation{}) << "storage says it";
+    EXPECT_TRUE(intake.is_empty());
+    EXPECT_FALSE(intake.cut_short()) << "once";
+  }
 }
 
 TEST(ShardIntake, ACheckpointThatIsOverAsksForNothing) {

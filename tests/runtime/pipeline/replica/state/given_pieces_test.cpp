@@ -54,6 +54,20 @@ TEST(GivenPieces, S6GivesSoManyAtATime) {
   EXPECT_NE(given.find(kStorage, 1), nullptr);
 }
 
+TEST(GivenPieces, KeepsWhatArrivesHoweverLongNobodyAsks) {
+  GivenPieces given;
+  given.begin(image_of(kJoiner, 3), start());
+  given.begin(image_of(kStorage, 3), start());
+  given.begin(image_of(kStorage, 4), start());
+  for (Instant now = start(); now < start() + 1h; now += 1min) {
+    given.arriving(kStorage, 3, now);
+    given.drop_silent(now);
+  }
+  EXPECT_NE(given.find(kStorage, 3), nullptr);
+  EXPECT_EQ(given.find(kStorage, 4), nullptr) << "another version";
+  EXPECT_EQ(given.find(kJoiner, 3), nullptr) << "another taker";
+}
+
 TEST(GivenPieces, DropsWhatNobodyAsksFor) {
   GivenPieces given;
   given.begin(image_of(kJoiner, 3), start());

@@ -111,6 +111,21 @@ TEST(StateGiven, SaysNowAndThenWhichStateItHoldsWhileSomebodyJoins) {
   EXPECT_TRUE(bench.take_facts<ReadyDue>().empty());
 }
 
+TEST(StateGiven, AJoinerThatIsSilentForLongIsForgottenThoughNobodyAsks) {
+  PartBench bench;
+  StateGiven given;
+  bench.tell(given, question_of(kJoiner));
+  bench.complete(given, Imaged{image()});
+  bench.pass(StateFeeds::kGone - std::chrono::seconds(1));
+  bench.tell(given, TimePassed{});
+  bench.tell(given, StepCommitted{});
+  EXPECT_EQ(bench.take_letters<StepSum>().size(), 1U) << "the control";
+  bench.pass(std::chrono::seconds(1));
+  bench.tell(given, TimePassed{});
+  bench.tell(given, StepCommitted{});
+  EXPECT_TRUE(bench.take_letters<StepSum>().empty());
+}
+
 // The image of 100 bytes, of which a first piece of 40 is given.
 Imaged in_pieces() {
   TensorBlob whole{DType::kUint8, {100}, std::make_shared<AlignedBuffer>(100)};
@@ -178,6 +193,67 @@ TEST(StateGiven, P26bAPieceThatNobodyAsksForIsForgotten) {
   bench.tell(given, TimePassed{});
   bench.tell(given, further(40, 40));
   EXPECT_FALSE(bench.job);
+}
+
+// On a slow way a piece takes longer than anybody is silent.
+TEST(StateGiven, P26bAnImageThatArrivesIsKeptHoweverSlow) {
+  for (const bool is_shard : {true, false}) {
+    PartBench bench;
+    StateGiven given;
+    bench.standing.state = {7, 6, 123, 9};
+    if (is_shard) {
+      bench.complete_unasked(given, in_pieces());
+    } else {
+      bench.tell(given, question_of(kJoiner, 7));
+      bench.complete(given, in_pieces());
+    }
+    const Incarnation taker = is_shard ? kB0 : kJoiner;
+    const Incarnation donor = is_shard ? Incarnation{} : kB0;
+    const StateProgress slow{{}, 7, StageId{1}, taker, donor, is_shard, 50, 100};
+    for (int minute = 0; minute < 60; ++minute) {
+      bench.pass(std::chrono::minutes(1));
+      bench.tell(given, slow);
+      bench.tell(given, TimePassed{});
+    }
+    if (is_shard) bench.tell(given, FetchShard{{}, 7, StageId{1}, kB0, 80, 40});
+    if (!is_shard) bench.tell(given, further(80, 40));
+    EXPECT_NE(bench.job_as<PieceJob>(), nullptr);
+    StateProgress other = slow;
+    other.step = 6;
+    bench.complete(given, PieceRead{image()});
+    bench.pass(GivenPieces::kSilence);
+    bench.tell(given, other);
+    bench.tell(given, TimePassed{});
+    if (is_shard) bench.tell(given, FetchShard{{}, 7, StageId{1}, kB0, 80, 40});
+    if (!is_shard) bench.tell(given, further(80, 40));
+    EXPECT_FALSE(bench.job) << "the control: it was another state's that came";
+  }
+}
+
+TEST(StateGiven, P26bWhatArrivesOfItsOwnStateKeepsNoImage) {
+  PartBench bench;
+  StateGiven given;
+  bench.standing.state = {7, 6, 123, 9};
+  bench.complete_unasked(given, in_pieces());
+  bench.pass(GivenPieces::kSilence);
+  bench.tell(given, StateProgress{{}, 7, StageId{1}, kB0, {}, false, 50, 100});
+  bench.tell(given, TimePassed{});
+  bench.tell(given, FetchShard{{}, 7, StageId{1}, kB0, 80, 40});
+  EXPECT_FALSE(bench.job);
+}
+
+TEST(StateGiven, P26bARefusalNamesTheVersionThatWasAskedFor) {
+  PartBench bench;
+  StateGiven given;
+  bench.standing.state = {9, 6, 123, 9};
+  FetchState of_donor = question_of(kJoiner, 5);
+  of_donor.donor = kB1;
+  bench.tell(given, further(40, 40, 7));
+  bench.tell(given, of_donor);
+  const auto refusals = bench.take_letters<StateUnavailable>();
+  ASSERT_EQ(refusals.size(), 2U);
+  EXPECT_EQ(refusals[0].step, 7U);
+  EXPECT_EQ(refusals[1].step, 5U);
 }
 
 TEST(StateGiven, P26bGivesStorageTheShardInPieces) {
