@@ -82,27 +82,27 @@ ControlResponse save(caf::actor_system& system, const SupervisorActor& superviso
   return response;
 }
 
-ControlResponse make_token(EnrolmentDesk& desk, const ControlRequest& request) {
+ControlResponse make_token(EnrolmentService& service, const ControlRequest& request) {
   const auto order = parse_token_order(request.body);
   if (!order) return control_error(400, order.failure().message);
-  const auto token = desk.make_token(order->lifetime, order->uses);
+  const auto token = service.make_token(order->lifetime, order->uses);
   if (!token) return control_error(503, "no token can be made now: " + token.failure().message);
   return {200, new_token_text(token_text(*token))};
 }
 
-ControlResponse list_tokens(const EnrolmentDesk& desk) {
+ControlResponse list_tokens(const EnrolmentService& service) {
   std::vector<TokenLine> lines;
-  for (const TokenRecord& record : desk.tokens()) {
-    lines.push_back(line_of(record, desk.is_standing(record.id), desk.now()));
+  for (const TokenRecord& record : service.tokens()) {
+    lines.push_back(line_of(record, service.is_standing(record.id), service.now()));
   }
   return {200, tokens_text(lines)};
 }
 
-ControlResponse revoke_token(EnrolmentDesk& desk, const ControlRequest& request) {
+ControlResponse revoke_token(EnrolmentService& service, const ControlRequest& request) {
   const auto id = parse_token_id(request.body);
   if (!id) return control_error(400, id.failure().message);
-  const bool was_standing = desk.is_standing(*id);
-  const auto revoked = desk.revoke_token(*id);
+  const bool was_standing = service.is_standing(*id);
+  const auto revoked = service.revoke_token(*id);
   if (!revoked) return control_error(revoked.failure().error == Error::kUsage ? 404 : 503, revoked.failure().message);
   const char* const more =
       was_standing ? "; certs/join_token is gone, and stays away until the run is started again" : "";
@@ -121,13 +121,13 @@ std::string revoked_text(const RevokedTokens& tokens) {
 }
 
 // Refuses first a name that the run has given certificates to: a process that is put out finds no way to come back.
-ControlResponse evict(caf::actor_system& system, const SupervisorActor& supervisor, EnrolmentDesk& desk,
+ControlResponse evict(caf::actor_system& system, const SupervisorActor& supervisor, EnrolmentService& service,
                       const OperatorOrder& order) {
-  const bool is_known = order.revoke && desk.has_issued(order.name);
+  const bool is_known = order.revoke && service.has_issued(order.name);
   auto put_out = is_known ? Result<OperatorAnswer>(OperatorAnswer{}) : ask(system, supervisor, order);
   if (!put_out) return control_error(503, put_out.failure().message);
   if (!is_known && (!order.revoke || put_out->verdict != OperatorVerdict::kDone)) return response_to(*put_out);
-  const auto tokens = desk.revoke_name(order.name);
+  const auto tokens = service.revoke_name(order.name);
   if (!tokens) return control_error(503, "the revocation cannot be written down: " + tokens.failure().message);
   const std::string refused = order.name + ": its certificates are refused from now on" + revoked_text(*tokens);
   if (is_known) put_out = ask(system, supervisor, order);
@@ -136,33 +136,33 @@ ControlResponse evict(caf::actor_system& system, const SupervisorActor& supervis
   return {200, done_text(compose(was_there ? put_out->text : order.name + " is not there now", "; ", refused))};
 }
 
-void add_token_routes(ControlServer& server, const std::shared_ptr<EnrolmentDesk>& desk) {
+void add_token_routes(ControlServer& server, const std::shared_ptr<EnrolmentService>& service) {
   const std::vector<PeerRole> people = {PeerRole::kOperator};
   server.handle({"POST", std::string(kTokensPath), people},
-                [desk](const ControlRequest& request) { return make_token(*desk, request); });
+                [service](const ControlRequest& request) { return make_token(*service, request); });
   server.handle({"GET", std::string(kTokensPath), people},
-                [desk](const ControlRequest&) { return list_tokens(*desk); });
+                [service](const ControlRequest&) { return list_tokens(*service); });
   server.handle({"POST", std::string(kRevokeTokenPath), people},
-                [desk](const ControlRequest& request) { return revoke_token(*desk, request); });
+                [service](const ControlRequest& request) { return revoke_token(*service, request); });
 }
 
-void add_node_routes(ControlServer& server, const std::shared_ptr<EnrolmentDesk>& desk) {
+void add_node_routes(ControlServer& server, const std::shared_ptr<EnrolmentService>& service) {
   server.handle({"POST", std::string(kEnrolPath), {}},
-                [desk](const ControlRequest& request) { return desk->enrol(request); });
+                [service](const ControlRequest& request) { return service->enrol(request); });
   server.handle({"POST", std::string(kRenewPath), {PeerRole::kNode}},
-                [desk](const ControlRequest& request) { return desk->renew(request); });
+                [service](const ControlRequest& request) { return service->renew(request); });
   server.handle({"GET", std::string(kRendezvousPath), {PeerRole::kNode, PeerRole::kStorage, PeerRole::kOperator}},
-                [desk](const ControlRequest&) {
-                  return ControlResponse{200, rendezvous_text(desk->rendezvous())};
+                [service](const ControlRequest&) {
+                  return ControlResponse{200, rendezvous_text(service->rendezvous())};
                 });
 }
 
 void add_routes(caf::actor_system& system, const ControlSettings& settings) {
   ControlServer& server = *settings.server;
-  const auto desk = settings.desk;
+  const auto service = settings.service;
   const auto supervisor = settings.supervisor;
-  add_node_routes(server, desk);
-  add_token_routes(server, desk);
+  add_node_routes(server, service);
+  add_token_routes(server, service);
   server.handle(
       {"GET", "/v1/status", {PeerRole::kOperator}},
       [&system, asked =
@@ -186,10 +186,10 @@ void add_routes(caf::actor_system& system, const ControlSettings& settings) {
   server.handle({"POST", std::string(kCheckpointPath), {PeerRole::kOperator}},
                 [&system, supervisor](const ControlRequest& request) { return save(system, supervisor, request); });
   server.handle({"POST", std::string(kEvictPath), {PeerRole::kOperator}},
-                [&system, supervisor, desk](const ControlRequest& request) {
+                [&system, supervisor, service](const ControlRequest& request) {
                   const auto order = parse_evict(request.body);
                   if (!order) return control_error(400, order.failure().message);
-                  return evict(system, supervisor, *desk, *order);
+                  return evict(system, supervisor, *service, *order);
                 });
 }
 
@@ -223,7 +223,7 @@ nlohmann::ordered_json machine_json(const MachineStatus& machine) {
 
 // Keeps the token good. A renewal that fails is tried again long before the token expires.
 void tick(Self self) {
-  if (auto kept = self->state.settings.desk->keep_standing_token(); !kept) {
+  if (auto kept = self->state.settings.service->keep_standing_token(); !kept) {
     log_warn("control", "the join token cannot be renewed: ", kept.failure().message);
   }
   self->delayed_send(self, kTokenPeriod, Tick{});

@@ -21,13 +21,13 @@
 namespace shoal {
 
 struct ControlSettings {
-  std::shared_ptr<ControlServer> server;  // listening, not yet serving
-  std::shared_ptr<EnrolmentDesk> desk;    // keeps a token good while the actor lives
+  std::shared_ptr<ControlServer> server;      // listening, not yet serving
+  std::shared_ptr<EnrolmentService> service;  // keeps a token good while the actor lives
   SupervisorActor supervisor;
   RouterActor router{};  // the router that it can be reached by; none: nowhere
   std::shared_ptr<ActorBoard> board = nullptr;
   std::shared_ptr<const RoundTally> rounds = nullptr;  // none: the run has no rounds
-  std::shared_ptr<ReachDesk> reach = nullptr;          // none: nodes cannot ask whether they are reached
+  std::shared_ptr<ReachService> reach = nullptr;       // none: nodes cannot ask whether they are reached
   std::optional<BranchRecord> branch{};                // the branch that a person began last; none: nobody began one
 };
 

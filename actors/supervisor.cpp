@@ -82,7 +82,7 @@ void ask_router(Self self) {
   const RunEvent event{RunEventKind::kEscalated, kRouterName,
                        no_answer_for(silence) + "; the spawner's process starts again",
                        state.core->view().committed_steps()};
-  if (state.settings.leave_untold) state.settings.leave_untold(event);
+  if (state.settings.leave_unwritten) state.settings.leave_unwritten(event);
   perform(self, SupervisorEffects{EndRun{1, why + "; this process starts again", true}});
   return true;
 }

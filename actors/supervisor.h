@@ -39,7 +39,7 @@ struct SupervisorSettings {
   // Shows a person one sentence, on an actor's thread. None: nobody looks.
   std::function<void(const std::string& text)> tell = nullptr;
   // Keeps, for the next start of the run, what no actor of this process can be told. None: nobody is to know.
-  std::function<void(const RunEvent& event)> leave_untold = nullptr;
+  std::function<void(const RunEvent& event)> leave_unwritten = nullptr;
   // The process should end; called on an actor's thread.
   std::function<void(const EndRun& end)> end_process;
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace

@@ -222,17 +222,18 @@ CommandSpec kill() {
 }
 
 CommandSpec drain() {
-  return {"drain",
-          "Lets a node leave a run without losing a microbatch; it is not started again.",
-          {{"NAME", true, "a node, as in node2, one device of it, as in node2:1, or a replica, as in stage/1/0"}},
-          with_locator({}),
-          "The node finishes the step, with all its devices, and gets no work of the next one; node2:1 or a replica\n"
-          "means one device alone. The state of a stage's last replica is copied by a free worker first; where there\n"
-          "is none it is saved, and the run goes on from there\n"
-          "when another node serves the stage. SIGTERM to `shoal node` does the same. While NAME or the spawner is\n"
-          "being started again, a command on the spawner's machine waits up to 10 s for it.\n"
-          "Exit status: 0 it leaves, 2 no node and no stage has that name, 4 the spawner is not reached, or its run is "
-          "over."};
+  return {
+      "drain",
+      "Lets a node leave a run without losing a microbatch; it is not started again.",
+      {{"NAME", true, "a node, as in node2, one device of it, as in node2:1, or a replica, as in stage/1/0"}},
+      with_locator({}),
+      "The node finishes the step, with all its devices, and gets no work of the next one; node2:1 or a replica\n"
+      "means one device alone. The state of a stage's last replica is copied by a free worker first; where there\n"
+      "is none it is saved, and the run goes on from there\n"
+      "when another node serves the stage. SIGTERM to `shoal node` does the same. While NAME or the spawner is\n"
+      "being started again, a command on the spawner's machine waits up to 10 s for it.\n"
+      "Exit status: 0 it leaves, or has left, 2 no node and no stage has that name, 4 the spawner is not reached, or\n"
+      "its run is over."};
 }
 
 CommandSpec evict() {
@@ -250,8 +251,8 @@ CommandSpec evict() {
       "them, also after restarts and --resume. The join tokens that the node enrolled with are revoked, and named. To\n"
       "let the name in again, make a token with `shoal token new` and start the node with it. A node that is away\n"
       "can be revoked, too.\n"
-      "Exit status: 0 done, 2 no node has or had that name, 4 it is away (without --revoke), the spawner is not\n"
-      "reached, or its run is over."};
+      "Exit status: 0 done, or it has left, 2 no node has or had that name, 4 it is away (without --revoke), the\n"
+      "spawner is not reached, or its run is over."};
 }
 
 CommandSpec checkpoint() {

@@ -13,7 +13,7 @@
 #include "launch/processes/spawner/metrics_wiring.h"
 #include "launch/processes/spawner/opened_run.h"
 #include "launch/processes/spawner/supervisor_wiring.h"
-#include "launch/processes/untold.h"
+#include "launch/processes/unwritten_events.h"
 #include "launch/say.h"
 #include "launch/stop_signals.h"
 #include "runtime/base/log.h"
@@ -76,7 +76,7 @@ Status open_port(Spawner& spawner) {
 // Metrics start before the supervisor: its first words would be lost otherwise.
 std::shared_ptr<Told> start_metrics(Spawner& spawner) {
   ActorProcess& process = spawner.process;
-  if (const auto told = tell_untold(spawner.directory, spawner.run.start, SteadyClock().wall_now()); !told) {
+  if (const auto told = tell_unwritten(spawner.directory, spawner.run.start, SteadyClock().wall_now()); !told) {
     log_warn("metrics", told.failure().message);
   }
   auto records = metrics_settings(spawner.directory, spawner.run, spawner.router);
@@ -100,14 +100,14 @@ SupervisorActor start_supervisor(Spawner& spawner) {
   return boss;
 }
 
-void serve_control(Spawner& spawner, const std::shared_ptr<EnrolmentDesk>& desk, const SupervisorActor& boss,
+void serve_control(Spawner& spawner, const std::shared_ptr<EnrolmentService>& service, const SupervisorActor& boss,
                    const Told& told) {
   ActorProcess& process = spawner.process;
-  const auto reach = std::make_shared<ReachDesk>(
+  const auto reach = std::make_shared<ReachService>(
       [context = process.transport().context()](const HostPort& address, const std::string& name) {
         return try_to_reach(address, name, *context);
       });
-  ControlSettings settings{nullptr,         desk,        boss,  spawner.router,
+  ControlSettings settings{nullptr,         service,     boss,  spawner.router,
                            process.board(), told.rounds, reach, newest_told(spawner.directory)};
   process.take_care_of(
       {.name = "control",
@@ -124,11 +124,11 @@ Result<int> serve(const RunDirectory& directory, const OpenedRun& run, const Sup
   Spawner spawner{process, directory, run, core, port};
   start_router(spawner);
   if (auto opened = open_port(spawner); !opened) return opened.failure();
-  const auto desk = open_desk(directory, spawner.rendezvous(), process);
-  if (!desk) return desk.failure();
+  const auto service = open_desk(directory, spawner.rendezvous(), process);
+  if (!service) return service.failure();
   const auto told = start_metrics(spawner);
   const auto boss = start_supervisor(spawner);
-  serve_control(spawner, *desk, boss, *told);
+  serve_control(spawner, *service, boss, *told);
   if (auto written = write_spawner_json(directory, port.found); !written) return written.failure();
   const auto stop = [&boss](const StopOrder& order) {
     caf::anon_send(boss, StopRequest{order.reason, order.exit_status});

@@ -3,7 +3,7 @@
 //   quorum   contributions follow it, and a stage has fewer replicas than sync.quorum: they can still join before it
 //   votes    a stage has none that counts (P-22)
 //   rounds   one is due before it and is no entry yet
-//   joiner   somebody who joins is late by a step and is waited for: for a time that the JoinDesk bounds (P-27)
+//   joiner   somebody who joins is late by a step and is waited for: for a time that the JoiningReplicas bounds (P-27)
 //   leaver   the last of a stage leaves, and the state that it leaves behind is being saved: until nothing more of it
 //            has come for save_within, for what cannot be saved must not stop the others
 //

@@ -16,7 +16,7 @@
 #include "runtime/cluster/commit_gate.h"
 #include "runtime/cluster/operate/leavers.h"
 #include "runtime/cluster/process_directory.h"
-#include "runtime/cluster/recovery/join_desk.h"
+#include "runtime/cluster/recovery/joining_replicas.h"
 #include "runtime/cluster/watch/complaints.h"
 #include "runtime/cluster/watch/refused_peers.h"
 #include "runtime/journal/view.h"

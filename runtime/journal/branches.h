@@ -21,8 +21,8 @@ struct Reached {
 // Returns the branch of what is trained from a saved state on. `told`: the steps that metrics.jsonl records. If
 // they go beyond that state, they are another history, and its steps must not be recorded again on the same branch.
 [[nodiscard]] inline Branch branch_going_on(const Reached& saved, const Reached& told) {
-  const bool is_untold = told.branch < saved.branch || (told.branch == saved.branch && told.steps <= saved.steps);
-  return is_untold ? saved.branch : Branch{told.branch.value + 1};
+  const bool is_unwritten = told.branch < saved.branch || (told.branch == saved.branch && told.steps <= saved.steps);
+  return is_unwritten ? saved.branch : Branch{told.branch.value + 1};
 }
 
 class Branches {

@@ -62,9 +62,9 @@ class Control : public ::testing::Test {
     hooks.name_allowed = [](const std::string&) { return Status(Done{}); };
     hooks.now = [this] { return std::chrono::system_clock::now() + std::chrono::hours(hours_later.load()); };
     hooks.revoked = revoked;
-    desk =
-        std::move(EnrolmentDesk::open(run.authority(), test_support::enrolment_files(run), std::move(hooks)).value());
-    settings.desk = desk;
+    service = std::move(
+        EnrolmentService::open(run.authority(), test_support::enrolment_files(run), std::move(hooks)).value());
+    settings.service = service;
     port = endpoint->port();
     supervisor = settings.supervisor;
     actor = system.spawn<caf::detached>(control, std::move(settings));
@@ -99,7 +99,7 @@ class Control : public ::testing::Test {
   caf::actor_system_config config;
   caf::actor_system system{config};
   std::shared_ptr<RevokedCertificates> revoked = std::make_shared<RevokedCertificates>();
-  std::shared_ptr<EnrolmentDesk> desk;
+  std::shared_ptr<EnrolmentService> service;
   std::shared_ptr<std::atomic<int>> orders = std::make_shared<std::atomic<int>>(0);
   std::unique_ptr<test_support::ControlPort> endpoint;
   SupervisorActor supervisor;
@@ -169,8 +169,8 @@ TEST_F(Control, AnEvictionAloneIsTheSupervisorsBusiness) {
 }
 
 TEST_F(Control, ARevocationTakesTheNameAndTheTokenThatItCameWith) {
-  const JoinToken many = desk->make_token(std::chrono::hours(1), 0).value();
-  const JoinToken other = desk->make_token(std::chrono::hours(1), 0).value();
+  const JoinToken many = service->make_token(std::chrono::hours(1), 0).value();
+  const JoinToken other = service->make_token(std::chrono::hours(1), 0).value();
   ASSERT_TRUE(enrol_as("lost", many).ok());
   ASSERT_TRUE(enrol_as("node3", other).ok());
   const auto answer = evict("lost", true);
@@ -196,8 +196,8 @@ TEST_F(Control, TokensAreMadeListedAndRevoked) {
   EXPECT_EQ(token.uses, 2U);
   ASSERT_TRUE(enrol_as("node1", token).ok());
   ASSERT_TRUE(test_support::eventually([&] { return tokens().size() == 2; })) << "that one, and the run's own";
-  const std::string id =
-      desk->tokens().front().origin == TokenOrigin::kPerson ? desk->tokens().front().id : desk->tokens().back().id;
+  const std::string id = service->tokens().front().origin == TokenOrigin::kPerson ? service->tokens().front().id
+                                                                                  : service->tokens().back().id;
   const auto all = tokens();
   const auto line = std::ranges::find(all, id, &TokenLine::id);
   ASSERT_NE(line, all.end());
@@ -216,10 +216,10 @@ TEST_F(Control, TheRunsOwnTokenStaysAwayOnceRevoked) {
   const auto answer = person().post(std::string(kRevokeTokenPath), token_id_text(id));
   ASSERT_TRUE(answer.ok()) << answer.failure().message;
   EXPECT_THAT(*parse_done(answer->body), HasSubstr("stays away"));
-  EXPECT_TRUE(desk->keep_standing_token().ok());
+  EXPECT_TRUE(service->keep_standing_token().ok());
   EXPECT_FALSE(read_file(path).ok());
   permit_standing_token(path);
-  EXPECT_TRUE(desk->keep_standing_token().ok());
+  EXPECT_TRUE(service->keep_standing_token().ok());
   EXPECT_TRUE(read_file(path).ok()) << "the control: a person has started the run again";
 }
 

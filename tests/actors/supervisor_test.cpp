@@ -117,7 +117,7 @@ class World {
     settings.router = router_;
     settings.start_group = [this](const StartGroup&) { return start_child(); };
     settings.start_data_loader = [this](const StartDataLoader&) { return ++seen->loaders, start_child(); };
-    settings.leave_untold = [this](const RunEvent& event) { seen->untold.push_back(event); };
+    settings.leave_unwritten = [this](const RunEvent& event) { seen->untold.push_back(event); };
     settings.end_process = [this](const EndRun& end) {
       seen->exit_status = end.exit_status;
       seen->is_handed_over = end.is_handed_over;
@@ -398,7 +398,7 @@ std::size_t entries_sent_to_a_joiner(World& world, JournalFollower& follower) {
 // A month's journal: what is read at a start and sent to who joins is bounded by what came since the last snapshot.
 TEST(SupervisorActor, StartsAndSharesALongJournalByASnapshotAndTheEntriesAfterIt) {
   constexpr std::uint64_t kSteps = 100'000;
-  const std::size_t kKeptMax = 2 * SnapshotDesk::kEveryDefault;
+  const std::size_t kKeptMax = 2 * SnapshotSchedule::kEveryDefault;
   const auto journal = std::make_shared<BrittleJournal>();
   {
     World first(journal_of_commits(kSteps), journal);

@@ -1,6 +1,6 @@
-// Requests of a stranger to the enrolment desk, and what a node hears from whoever answers it.
+// Requests of a stranger to the enrolment service, and what a node hears from whoever answers it.
 //
-//   input = kind:u8  JSON        kind mod 3: a request to the desk; its answer; a rendezvous
+//   input = kind:u8  JSON        kind mod 3: a request to the service; its answer; a rendezvous
 //
 // In the JSON @SECRET@ and @REQUEST@ stand for the secret of a good token and for a good certificate request: both are
 // made anew by every process. A certificate that is handed out has the name that was asked for.
@@ -23,7 +23,7 @@ constexpr WallTime kNow{std::chrono::hours(24 * 365 * 56)};
 Rendezvous rendezvous() { return {RunId{77}, Term{3}, kProtocolVersion, std::chrono::milliseconds(9000)}; }
 
 struct Desk {
-  std::unique_ptr<EnrolmentDesk> desk;
+  std::unique_ptr<EnrolmentService> service;
   std::string secret;
   std::string request;  // as it stands in JSON
 };
@@ -33,13 +33,13 @@ Desk open_desk() {
   auto authority = Authority::create(scratch_path() + "/authority", RunId{77}, kNow);
   EnrolmentHooks hooks{rendezvous, [](const std::string&) { return Status(Done{}); }, [] { return kNow; }};
   EnrolmentFiles files{scratch_path() + "/tokens", scratch_path() + "/revoked.json", scratch_path() + "/issued", ""};
-  auto desk = EnrolmentDesk::open(std::move(*authority), std::move(files), std::move(hooks));
-  const auto token = (*desk)->make_token(kUsualTokenLifetime, 0);
+  auto service = EnrolmentService::open(std::move(*authority), std::move(files), std::move(hooks));
+  const auto token = (*service)->make_token(kUsualTokenLifetime, 0);
   const std::string request = nlohmann::json(make_key_and_csr("n")->request).dump();
-  return {std::move(*desk), secret_text(token->secret), request.substr(1, request.size() - 2)};
+  return {std::move(*service), secret_text(token->secret), request.substr(1, request.size() - 2)};
 }
 
-Desk& desk() {
+Desk& service() {
   static Desk opened = open_desk();
   return opened;
 }
@@ -51,11 +51,11 @@ void replace_all(std::string& text, std::string_view word, const std::string& by
 }
 
 bool accepts_request(std::string body) {
-  replace_all(body, "@SECRET@", desk().secret);
-  replace_all(body, "@REQUEST@", desk().request);
+  replace_all(body, "@SECRET@", service().secret);
+  replace_all(body, "@REQUEST@", service().request);
   const auto asked = parse_enrolment_request(body);
   const ControlResponse response =
-      desk().desk->enrol({"POST", std::string(kEnrolPath), {}, body, std::nullopt, "", "::1"});
+      service().service->enrol({"POST", std::string(kEnrolPath), {}, body, std::nullopt, "", "::1"});
   ENSURE(asked.ok() || response.status == 400, "what is not understood is answered by 400");
   if (response.status != 200) {
     ENSURE(!error_sentence(response.body).empty(), "a refusal says why");

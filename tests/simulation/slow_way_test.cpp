@@ -57,13 +57,14 @@ TEST(SlowWay, AJoinersStateMayTakeLongerThanAnyPatienceWithSilence) {
     shape.filter = sendings.counting();
     SimulatedSwarm swarm(shape, seed);
     run_to_message(swarm, 1500 + chance.below(500));
-    swarm.network().crawl(JoinDesk::kSilenceMax + 1min);
+    swarm.network().crawl(JoiningReplicas::kSilenceMax + 1min);
     kill_a_node(swarm, chance);
     swarm.run();
     EXPECT_EQ(violations(swarm), "") << describe_run(swarm);
     EXPECT_THAT(swarm.record().reasons_of(RunEventKind::kJoinGivenUp), IsEmpty());
     EXPECT_THAT(swarm.record().reasons_of(RunEventKind::kCheckpointRepeated), IsEmpty());
-    EXPECT_GE(swarm.clockwork().elapsed(), JoinDesk::kSilenceMax) << "the control: it took longer than the limit";
+    EXPECT_GE(swarm.clockwork().elapsed(), JoiningReplicas::kSilenceMax)
+        << "the control: it took longer than the limit";
     EXPECT_FALSE(sendings.images.empty());
     EXPECT_LE(most_of(sendings.images), 1) << describe_run(swarm);
     EXPECT_EQ(most_of(sendings.shards), 1) << describe_run(swarm);

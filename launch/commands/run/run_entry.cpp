@@ -14,7 +14,7 @@
 #include "launch/commands/inspect/plot.h"
 #include "launch/processes/run_directory.h"
 #include "launch/processes/start_points.h"
-#include "launch/processes/untold.h"
+#include "launch/processes/unwritten_events.h"
 #include "launch/say.h"
 #include "launch/stop_signals.h"
 #include "messages/codec.h"

@@ -25,8 +25,8 @@ Status name_allowed(const std::string& name, const std::set<std::string>& refuse
 
 }  // namespace
 
-Result<std::shared_ptr<EnrolmentDesk>> open_desk(const RunDirectory& run, const Rendezvous& rendezvous,
-                                                 const ActorProcess& process) {
+Result<std::shared_ptr<EnrolmentService>> open_desk(const RunDirectory& run, const Rendezvous& rendezvous,
+                                                    const ActorProcess& process) {
   auto authority = Authority::open(run.certs());
   if (!authority) return authority.failure();
   EnrolmentHooks hooks;
@@ -35,10 +35,10 @@ Result<std::shared_ptr<EnrolmentDesk>> open_desk(const RunDirectory& run, const 
   hooks.now = [] { return std::chrono::system_clock::now(); };
   hooks.revoked = process.revoked();
   EnrolmentFiles files{run.tokens(), run.revoked(), run.issued(), run.join_token()};
-  auto desk = EnrolmentDesk::open(std::move(authority.value()), std::move(files), std::move(hooks));
-  if (!desk) return desk.failure();
-  if (auto kept = (*desk)->keep_standing_token(); !kept) return kept.failure();
-  return std::shared_ptr<EnrolmentDesk>(std::move(desk.value()));
+  auto service = EnrolmentService::open(std::move(authority.value()), std::move(files), std::move(hooks));
+  if (!service) return service.failure();
+  if (auto kept = (*service)->keep_standing_token(); !kept) return kept.failure();
+  return std::shared_ptr<EnrolmentService>(std::move(service.value()));
 }
 
 Result<std::shared_ptr<ControlServer>> open_control(ActorProcess& process, const PeerPolicy& people) {

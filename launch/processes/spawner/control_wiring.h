@@ -1,4 +1,4 @@
-// How others reach the spawner's process: its port, the desk that admits newcomers, and the control endpoint.
+// How others reach the spawner's process: its port, the service that admits newcomers, and the control endpoint.
 //
 // The endpoint is opened with the port and serves later: what comes meanwhile waits.
 #pragma once
@@ -23,9 +23,9 @@ struct SpawnerPort {
   std::shared_ptr<ControlServer> first_control{};  // from the opening of the port on, until the first actor has it
 };
 
-// Opens the desk that admits newcomers, and keeps the token of the line to paste.
-[[nodiscard]] Result<std::shared_ptr<EnrolmentDesk>> open_desk(const RunDirectory& run, const Rendezvous& rendezvous,
-                                                               const ActorProcess& process);
+// Opens the service that admits newcomers, and keeps the token of the line to paste.
+[[nodiscard]] Result<std::shared_ptr<EnrolmentService>> open_desk(const RunDirectory& run, const Rendezvous& rendezvous,
+                                                                  const ActorProcess& process);
 
 // Opens a control endpoint that has what comes to the port from now on; before it serves, that waits.
 [[nodiscard]] Result<std::shared_ptr<ControlServer>> open_control(ActorProcess& process, const PeerPolicy& people);

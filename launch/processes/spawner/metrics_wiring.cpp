@@ -1,11 +1,11 @@
-// One process at a time writes metrics.jsonl: what cannot be said now is left for the next start (untold.h).
+// One process at a time writes metrics.jsonl: what cannot be said now is left for the next start (unwritten_events.h).
 #include "launch/processes/spawner/metrics_wiring.h"
 
 #include <utility>
 
 #include "launch/life_line.h"
 #include "launch/processes/progress.h"
-#include "launch/processes/untold.h"
+#include "launch/processes/unwritten_events.h"
 #include "launch/say.h"
 #include "launch/stop_signals.h"
 #include "model/layer_list.h"
@@ -42,7 +42,7 @@ int tell_end(const RunDirectory& run, int status, const std::string& reason, boo
   if (!is_failure || has_told_failure) return status;
   say("error: ", reason);
   const RunEvent failed{RunEventKind::kFailed, "run", reason, steps_told_by(run).steps};
-  const auto left = leave_untold(run, failed, SteadyClock().wall_now());
+  const auto left = leave_unwritten(run, failed, SteadyClock().wall_now());
   if (!left) say("warning: ", left.failure().message);
   return status;
 }

@@ -10,7 +10,7 @@
 #include "actors/sync_group.h"
 #include "launch/branches/branch_plan.h"
 #include "launch/processes/spawner/stage_sizes.h"
-#include "launch/processes/untold.h"
+#include "launch/processes/unwritten_events.h"
 #include "launch/say.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text/shell_word.h"
@@ -155,8 +155,8 @@ SupervisorSettings supervisor_settings(ActorProcess& process, const OpenedRun& r
   settings.find_checkpoint = [run](const FindCheckpoint& wanted) { return find_start_point(run.saved, wanted); };
   settings.make_prober = [&process] { return process.system().spawn<caf::detached>(prober); };
   settings.tell = [](const std::string& text) { say(text); };
-  settings.leave_untold = [directory = run.saved.run](const RunEvent& event) {
-    if (const auto left = leave_untold(directory, event, SteadyClock().wall_now()); !left)
+  settings.leave_unwritten = [directory = run.saved.run](const RunEvent& event) {
+    if (const auto left = leave_unwritten(directory, event, SteadyClock().wall_now()); !left)
       log_warn("supervisor", left.failure().message);
   };
   settings.end_process = [exit = process.exit()](const EndRun& end) {

@@ -16,7 +16,7 @@ Answers CheckpointDuty::on(const Commit& commit, Instant /*now*/) {
 
 Answers CheckpointDuty::on(const CheckpointSaved& saved, Instant /*now*/) {
   Answers answers;
-  if (saved.branch != truth_.books.branch() || !desk_.is_news(saved.step)) return answers;
+  if (saved.branch != truth_.history.branch() || !desk_.is_news(saved.step)) return answers;
   desk_.saved(saved.step, saved.weights_sha256);
   answers.send(
       to_metrics(),
@@ -31,7 +31,7 @@ Answers CheckpointDuty::on(const CheckpointSaved& saved, Instant /*now*/) {
 
 Answers CheckpointDuty::on(const CheckpointFailed& failed, Instant /*now*/) {
   Answers answers;
-  if (failed.branch != truth_.books.branch() || !desk_.is_news(failed.step)) return answers;
+  if (failed.branch != truth_.history.branch() || !desk_.is_news(failed.step)) return answers;
   const bool is_last = truth_.last_step.is_committed() && failed.step == truth_.view().committed_steps();
   answers.announce(RunEventKind::kCheckpointFailed, compose("step_", failed.step),
                    failed.reason + (is_last ? "" : "; the next one is tried"));
@@ -43,7 +43,7 @@ Answers CheckpointDuty::on(const CheckpointFailed& failed, Instant /*now*/) {
 }
 
 Answers CheckpointDuty::on(const StateProgress& progress, Instant /*now*/) {
-  const bool is_ours = progress.branch == truth_.books.branch() && progress.stage.value < truth_.config.stages;
+  const bool is_ours = progress.branch == truth_.history.branch() && progress.stage.value < truth_.config.stages;
   if (is_ours && progress.is_shard) desk_.progress(progress, truth_.clock.outside_rounds());
   return {};
 }
@@ -129,7 +129,7 @@ void CheckpointDuty::ask_again(std::uint64_t version, Answers& answers) {
     if (desk_.is_at_storage(StageId{stage})) continue;
     const Incarnation replica = holders[stage];
     answers.send(to_stage(truth_.view().members().process_of(replica), replica),
-                 SaveState{truth_.books.branch(), version, StageId{stage}, replica});
+                 SaveState{truth_.history.branch(), version, StageId{stage}, replica});
   }
   desk_.asked(holders);
 }

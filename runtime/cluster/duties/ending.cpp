@@ -28,7 +28,7 @@ Answers EndingDuty::on(const EndsAfterStep& ends, Instant /*now*/) {
 }
 
 Answers EndingDuty::on(const EvaluationResult& result, Instant now) {
-  if (result.branch == truth_.books.branch()) {
+  if (result.branch == truth_.history.branch()) {
     if (result.complete) last_step_.evaluated(result.step);
     const bool is_on_its_way = !result.complete && result.step == truth_.view().committed_steps();
     if (is_on_its_way) (void)evaluation_.seen(result.token_count, truth_.clock.outside_rounds());

@@ -47,7 +47,7 @@ void GatheringDuty::let_in(const Join& join, const Admitted& admitted, Answers& 
   const SupervisorConfig& config = truth_.config;
   const ProcessIncarnation process = admitted.process;
   if (admitted.is_new) numbers_.take_process();
-  answers.send(to_node_agent(process), Welcome{join.nonce, process, config.run, truth_.books.branch(), config.term,
+  answers.send(to_node_agent(process), Welcome{join.nonce, process, config.run, truth_.history.branch(), config.term,
                                                JournalPosition{}, config.config_toml});
   answers.tell(Welcomed{process});
   if (admitted.is_new) {

@@ -38,7 +38,7 @@ ReplacementQuestion JoinDuty::question(Instant now) const {
   for (std::uint32_t stage = 0; stage < truth_.config.stages; ++stage) {
     for (const ReplicaMember& member : roster.live(StageId{stage})) take(StageId{stage}, member.slot, member.process);
   }
-  for (const Joiner& joiner : desk_.joiners()) take(joiner.order.stage, joiner.order.slot, joiner.process);
+  for (const Joiner& joiner : joining_.joiners()) take(joiner.order.stage, joiner.order.slot, joiner.process);
   for (const ProcessIncarnation process : roster.processes.alive(ProcessRole::kNode)) {
     const std::string name = roster.processes.name_of(process);
     if (roster.leavers.contains(process) || !truth_.starts.may_start(name, now)) continue;
@@ -76,7 +76,7 @@ FittingQuestion JoinDuty::fitting_question(Instant now) const {
       served.offers.push_back(truth_.roster.processes.find(member.process)->join.offer);
     }
   }
-  for (const Joiner& joiner : desk_.joiners()) {
+  for (const Joiner& joiner : joining_.joiners()) {
     asked.stages[joiner.order.stage.value].offers.push_back(truth_.roster.processes.find(joiner.process)->join.offer);
   }
   return asked;
@@ -105,18 +105,18 @@ void JoinDuty::place(Instant now, Answers& answers) {
   const View& view = truth_.view();
   while (const auto next = next_place(now)) {
     const Placement& place = next->placement;
-    const Incarnation donor = truth_.roster.donor_of(place.stage, desk_.joiners());
+    const Incarnation donor = truth_.roster.donor_of(place.stage, joining_.joiners());
     if (donor == Incarnation{}) return;  // nobody to copy: the stage is lost (P-29)
     const SpawnStage order{place.stage,
                            place.slot,
                            numbers_.take_actor(),
-                           truth_.books.branch(),
+                           truth_.history.branch(),
                            view.committed_steps(),
                            view.optimizer_step(),
                            false,
                            donor,
                            view.position()};
-    desk_.ask(order, place.process, truth_.clock.outside_rounds());
+    joining_.ask(order, place.process, truth_.clock.outside_rounds());
     answers.send(to_node_agent(place.process), order);
     answers.announce(RunEventKind::kReplicaStarting, name_of(order),
                      compose(next->reason, "; it copies replica ", donor, " as incarnation ", order.replica));
@@ -136,8 +136,8 @@ Answers JoinDuty::on(const ReadyInTraining& told, Instant /*now*/) {
   Answers answers;
   const StageReady& ready = told.ready;
   if (truth_.view().stage_of(ready.replica) == ready.stage) {
-    desk_.member_is(ready);
-  } else if (!desk_.is_ready(ready, truth_.clock.outside_rounds())) {
+    joining_.member_is(ready);
+  } else if (!joining_.is_ready(ready, truth_.clock.outside_rounds())) {
     answers.tell(StrangerReady{ready});
   }
   answers.tell(JoinersDue{});
@@ -147,7 +147,7 @@ Answers JoinDuty::on(const ReadyInTraining& told, Instant /*now*/) {
 Answers JoinDuty::on(const StageEnded& ended, Instant /*now*/) {
   Answers answers;
   if (truth_.is_ending()) return answers;
-  const auto joiner = desk_.end(ended.replica);
+  const auto joiner = joining_.end(ended.replica);
   if (!joiner) return answers;
   answers.announce(RunEventKind::kStartFailed, compose("stage/", ended.stage, "/", joiner->order.slot), ended.reason);
   answers.tell(ReplicaFailed{joiner->process, ended.reason});
@@ -156,23 +156,23 @@ Answers JoinDuty::on(const StageEnded& ended, Instant /*now*/) {
 }
 
 Answers JoinDuty::on(const StateProgress& progress, Instant /*now*/) {
-  const bool is_ours = progress.branch == truth_.books.branch() && progress.stage.value < truth_.config.stages;
+  const bool is_ours = progress.branch == truth_.history.branch() && progress.stage.value < truth_.config.stages;
   if (is_ours && !progress.is_shard) {
-    desk_.arriving(progress.replica, progress.bytes, progress.bytes_total, truth_.clock.outside_rounds());
+    joining_.arriving(progress.replica, progress.bytes, progress.bytes_total, truth_.clock.outside_rounds());
   }
   return {};
 }
 
 Answers JoinDuty::on(const ProcessGone& gone, Instant /*now*/) {
   refused_.erase(gone.process);
-  if (!truth_.is_ending()) (void)desk_.end_on(gone.process);
+  if (!truth_.is_ending()) (void)joining_.end_on(gone.process);
   return {};
 }
 
 // As in starting: under the same number, for a number starts once.
 Answers JoinDuty::on(const LinkedAgain& linked, Instant /*now*/) {
   Answers answers;
-  for (const Joiner& joiner : desk_.joiners()) {
+  for (const Joiner& joiner : joining_.joiners()) {
     if (joiner.process == linked.process) answers.send(to_node_agent(linked.process), joiner.order);
   }
   return answers;
@@ -180,7 +180,7 @@ Answers JoinDuty::on(const LinkedAgain& linked, Instant /*now*/) {
 
 Answers JoinDuty::on(const BranchBegins& /*begins*/, Instant /*now*/) {
   Answers answers;
-  for (const Joiner& joiner : desk_.end_all()) {
+  for (const Joiner& joiner : joining_.end_all()) {
     answers.send(to_node_agent(joiner.process),
                  EndStage{joiner.order.stage, joiner.order.replica, "the run rolls back"});
   }
@@ -193,7 +193,7 @@ Answers JoinDuty::on(const JoinersDue& /*due*/, Instant now) {
   Answers answers;
   if (!truth_.may_join()) return answers;
   place(now, answers);
-  const auto decisions = desk_.decide(truth_.view().committed_steps(), truth_.clock.outside_rounds());
+  const auto decisions = joining_.decide(truth_.view().committed_steps(), truth_.clock.outside_rounds());
   for (const JoinDecision& decision : decisions) decided(decision, now, answers);
   return answers;
 }

@@ -1,5 +1,5 @@
 // Lets replicas join while the run trains: where they start, when they are added, what is held for them (P-25 .. P-27;
-// JoinDesk decides when).
+// JoiningReplicas decides when).
 //
 // A stage that lacks a replica gets one as soon as a worker is free. It copies a member, follows the commits, and is
 // added at a version equal to the committed steps and at a digest equal to a member's.
@@ -15,8 +15,8 @@ namespace shoal {
 
 class JoinDuty {
  public:
-  JoinDuty(const Truth& truth, JoinDesk& desk, ReservedNumbers& numbers)
-      : truth_(truth), desk_(desk), numbers_(numbers) {}
+  JoinDuty(const Truth& truth, JoiningReplicas& joining, ReservedNumbers& numbers)
+      : truth_(truth), joining_(joining), numbers_(numbers) {}
 
   [[nodiscard]] Answers on(const WorkersChanged& changed, Instant now);
   // A member tells which state it has; a joiner, how far it has come.
@@ -40,7 +40,7 @@ class JoinDuty {
   void decided(const JoinDecision& decision, Instant now, Answers& answers) const;
 
   const Truth& truth_;
-  JoinDesk& desk_;
+  JoiningReplicas& joining_;
   ReservedNumbers& numbers_;
   Instant changed_{};                     // when workers came or went last, on the clock of what was watched
   std::set<ProcessIncarnation> refused_;  // living processes that fit no stage, and were told so

@@ -87,7 +87,7 @@ Answers LossDuty::on(const RollBack& back, Instant /*now*/) {
     // Its keepers would only start what has no room here.
     answers.tell(EndOfRun{kGivenUpStatus, compose(back.reason, ", again and again; ", hint), RunEventKind::kFailed});
   } else {
-    // One level up (setbacks.h): the spawner and the workers are started again by their keepers.
+    // One level up (vain_roll_backs.h): the spawner and the workers are started again by their keepers.
     answers.tell(
         EndOfRun{1, compose(back.reason, ", again and again without a step further; ", hint), RunEventKind::kFailed});
   }

@@ -2,7 +2,8 @@
 //
 //   a member serves no more ──another serves the stage──▶ RemoveReplica
 //                           ──it was the last──▶ stage lost ──what could still be saved is, or settle_for is over──▶
-//                           thrown back ──▶ a start is looked for, or the run ends: it leads nowhere (setbacks.h)
+//                           thrown back ──▶ a start is looked for, or the run ends: it leads nowhere
+//                           (vain_roll_backs.h)
 #pragma once
 
 #include <string>

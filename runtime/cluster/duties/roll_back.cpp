@@ -109,7 +109,7 @@ Answers RollBackDuty::on(const StartOver& over, Instant /*now*/) {
 Answers RollBackDuty::on(const BranchBegun& /*begun*/, Instant /*now*/) {
   Answers answers;
   const StartPoint& start = truth_.config.start;
-  const Branch branch = truth_.books.branch();
+  const Branch branch = truth_.history.branch();
   const std::uint64_t committed = truth_.view().committed_steps();
   if (truth_.view().position().value == 0) {
     // Trained by one process, or imported: the journal begins here.

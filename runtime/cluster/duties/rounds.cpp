@@ -23,8 +23,8 @@ CommitRound RoundDuty::round_of(const Prepared& vote) const {
   const OrderId& order = vote.order;
   CommitRound entry{order.stage, order.step, order.round, order.epoch, vote.digest, vote.shares, 0};
   const std::uint64_t since = contributed_before(truth_, order.round).value;
-  const std::uint64_t until = truth_.books.tokens_after(order.step.value).value_or(0);
-  std::uint64_t lost = until - std::min(until, truth_.books.tokens_after(since).value_or(until));
+  const std::uint64_t until = truth_.history.tokens_after(order.step.value).value_or(0);
+  std::uint64_t lost = until - std::min(until, truth_.history.tokens_after(since).value_or(until));
   for (const RoundShare& share : vote.shares) lost -= std::min(lost, share.token_count);
   entry.tokens_lost = lost;
   return entry;

@@ -140,7 +140,7 @@ void StartingDuty::share_places(Instant now, Answers& answers) {
 
 void StartingDuty::start(const Placement& placement, Answers& answers) {
   const StartPoint& from = truth_.config.start;
-  const SpawnStage order{placement.stage, placement.slot,      numbers_.take_actor(), truth_.books.branch(),
+  const SpawnStage order{placement.stage, placement.slot,      numbers_.take_actor(), truth_.history.branch(),
                          from.version,    from.optimizer_step, from.from_checkpoint,  Incarnation{}};
   starting_.ask(order, placement.process, truth_.clock.watched());
   answers.note(compose("stage/", placement.stage, "/", placement.slot, " starts on ",
@@ -193,7 +193,7 @@ std::size_t StartingDuty::untried_workers() const {
 }
 
 Answers StartingDuty::on(const StateProgress& progress, Instant /*now*/) {
-  const bool is_ours = progress.branch == truth_.books.branch() && progress.stage.value < truth_.config.stages;
+  const bool is_ours = progress.branch == truth_.history.branch() && progress.stage.value < truth_.config.stages;
   if (is_ours && !progress.is_shard) starting_.arriving(progress.replica, progress.bytes, truth_.clock.watched());
   return {};
 }

@@ -87,7 +87,7 @@ Answers StepDuty::on(const TickCame& /*tick*/, Instant now) { return on(CommitDu
 
 Answers StepDuty::on(const CommitDue& /*due*/, Instant now) {
   Answers answers;
-  if (!truth_.is_training() || truth_.last_step.is_committed() || truth_.books.is_entry_asked()) return answers;
+  if (!truth_.is_training() || truth_.last_step.is_committed() || truth_.history.is_entry_asked()) return answers;
   const CommitDecision decision = next_commit(truth_);
   if (decision.waits == std::vector{CommitWait::kQuorum}) answers.tell(LeaversDue{});
   if (decision.is_now()) commit(now, answers);

@@ -10,7 +10,7 @@
 #include "runtime/cluster/ballots.h"
 #include "runtime/cluster/operate/actor_list.h"
 #include "runtime/cluster/operate/targets.h"
-#include "runtime/cluster/recovery/join_desk.h"
+#include "runtime/cluster/recovery/joining_replicas.h"
 #include "runtime/cluster/replicas_wanted.h"
 #include "runtime/cluster/roster.h"
 #include "runtime/cluster/starting_replicas.h"
@@ -28,7 +28,7 @@ struct RunShape {
 struct RunActors {
   const Roster& roster;
   const StartingReplicas& starting;
-  const JoinDesk& joins;
+  const JoiningReplicas& joins;
   const SignsOfLife& signs;
   const Ballots& ballots;
   RunShape shape;

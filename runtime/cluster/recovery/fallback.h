@@ -11,7 +11,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/machine/memory_lack.h"
-#include "runtime/cluster/recovery/setbacks.h"
+#include "runtime/cluster/recovery/vain_roll_backs.h"
 
 namespace shoal {
 
@@ -33,14 +33,14 @@ class Fallback {
 
   // Before all go back from so many committed steps. False: the last ones were all in vain, so the run is given up.
   [[nodiscard]] bool throw_back(const std::string& reason, std::uint64_t committed_steps) {
-    const auto cause = tells_of_memory_lack(reason) ? Setbacks::Cause::kMemory : Setbacks::Cause::kAny;
-    if (!setbacks_.is_worth_another(committed_steps, cause)) return false;
+    const auto cause = tells_of_memory_lack(reason) ? VainRollBacks::Cause::kMemory : VainRollBacks::Cause::kAny;
+    if (!vain_.is_worth_another(committed_steps, cause)) return false;
     why_ = reason;
     return true;
   }
-  void stepped() { setbacks_.stepped(); }
+  void stepped() { vain_.stepped(); }
   // Before the start that follows.
-  [[nodiscard]] Duration pause() const { return why_ ? setbacks_.pause() : Duration::zero(); }
+  [[nodiscard]] Duration pause() const { return why_ ? vain_.pause() : Duration::zero(); }
   // Another start: every stage gets somebody.
   void begin_again() { lost_.reset(); }
   // Why the run was thrown back last; nothing: it never was.
@@ -55,7 +55,7 @@ class Fallback {
   Duration settle_for_;
   std::optional<Lost> lost_;
   std::optional<std::string> why_;
-  Setbacks setbacks_;
+  VainRollBacks vain_;
 };
 
 }  // namespace shoal

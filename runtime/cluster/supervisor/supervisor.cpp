@@ -43,7 +43,7 @@ void SupervisorCore::hand_around(const Happened& happened, Instant now) {
 
 template <class Happened>
 SupervisorEffects SupervisorCore::settle(const Happened& happened, Instant now) {
-  truth_.books.begin_answer();
+  truth_.history.begin_answer();
   hand_around(happened, now);
   return take_effects();
 }
@@ -91,7 +91,7 @@ void SupervisorCore::take(Answers answers, Instant now) {
 }
 
 void SupervisorCore::take(SupervisorEffect effect) {
-  if (std::holds_alternative<AppendEntry>(effect)) ++unrecorded_, truth_.books.ask();
+  if (std::holds_alternative<AppendEntry>(effect)) ++unrecorded_, truth_.history.ask();
   effects_.push_back(std::move(effect));
 }
 
@@ -108,17 +108,17 @@ SupervisorEffects SupervisorCore::begin(Instant now) {
 }
 
 JournalEntry SupervisorCore::entry_for(const JournalBody& body) const {
-  JournalEntry entry{JournalPosition{view().position().value + 1}, truth_.books.branch(), truth_.config.term, body};
+  JournalEntry entry{JournalPosition{view().position().value + 1}, truth_.history.branch(), truth_.config.term, body};
   // Here, where all entries before it are in the view: several may be asked for at once.
   if (auto* round = std::get_if<CommitRound>(&entry.body)) {
-    truth_.books.name_lost(*round, contributed_before(truth_, round->round), view());
+    truth_.history.name_lost(*round, contributed_before(truth_, round->round), view());
   }
   return entry;
 }
 
 SupervisorEffects SupervisorCore::appended(const JournalEntry& entry, Instant now) {
   --unrecorded_;
-  truth_.books.begin_answer();
+  truth_.history.begin_answer();
   truth_.follow(entry);
   const JournalEntries news{truth_.config.run, truth_.config.term, {entry}};
   for (const ProcessIncarnation process : truth_.roster.processes.alive()) send({process, Role::kRouter, {}, {}}, news);
@@ -169,19 +169,19 @@ SupervisorEffects SupervisorCore::tick(Instant now) {
   truth_.clock.look(now, !open_rounds(truth_).empty());
   SupervisorEffects effects = settle(TickCame{}, now);
   // Last, and not with an entry: whoever waits for one does not wait for this.
-  if (auto due = truth_.books.take_due()) effects.push_back(KeepSnapshot{std::move(*due)});
+  if (auto due = truth_.history.take_due()) effects.push_back(KeepSnapshot{std::move(*due)});
   return effects;
 }
 
 OperatorOutcome SupervisorCore::operate(const OperatorOrder& order, Instant now) {
-  truth_.books.begin_answer();
+  truth_.history.begin_answer();
   Obeyed obeyed = std::get<OperatorDuty>(duties_).obey(order, now);
   take(std::move(obeyed.answers), now);
   return {std::move(obeyed.answer), take_effects(), obeyed.injection};
 }
 
 SaveOutcome SupervisorCore::save(const SaveRequest& request, Instant now) {
-  truth_.books.begin_answer();
+  truth_.history.begin_answer();
   SaveHeard heard = std::get<SaveDuty>(duties_).hear(request, now);
   take(std::move(heard.answers), now);
   return {std::move(heard.answer), take_effects()};

@@ -74,7 +74,7 @@ class SupervisorCore {
 
   [[nodiscard]] std::vector<MachineLine> machines() const { return list_machines(truth_.roster.processes); }
 
-  [[nodiscard]] JournalSnapshot snapshot() const { return truth_.books.snapshot(view()); }
+  [[nodiscard]] JournalSnapshot snapshot() const { return truth_.history.snapshot(view()); }
   [[nodiscard]] Phase phase() const { return truth_.phase; }
   [[nodiscard]] const View& view() const { return truth_.view(); }
   // Why it trains or does not: "waiting for 1 node for stage 1, since 3 min".

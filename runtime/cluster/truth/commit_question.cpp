@@ -38,7 +38,7 @@ std::string lacking_for_quorum(const Truth& truth) {
   const SupervisorConfig& config = truth.config;
   if (config.quorum == 0 || truth.last_step.is_committed() || truth.last_step.stopped()) return {};
   if (truth.last_that_leaves()) return {};
-  if (!truth.books.are_taken_after(truth.view().committed_steps() + 1)) return {};
+  if (!truth.history.are_taken_after(truth.view().committed_steps() + 1)) return {};
   for (std::uint32_t stage = 0; stage < config.stages; ++stage) {
     const std::size_t live = truth.roster.live(StageId{stage}).size();
     if (live >= config.quorum) continue;

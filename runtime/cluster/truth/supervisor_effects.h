@@ -21,7 +21,7 @@
 #include "runtime/cluster/watch/failure_detector.h"
 #include "runtime/journal/commit.h"
 #include "runtime/journal/round_plan.h"
-#include "runtime/journal/snapshot_desk.h"
+#include "runtime/journal/snapshot_schedule.h"
 
 namespace shoal {
 
@@ -71,7 +71,7 @@ struct SupervisorConfig {
   std::optional<RoundSchedule> rounds;
   std::uint64_t rounds_from = 0;  // steps committed where a branch changed the schedule; all rounds were agreed
   std::uint32_t quorum = 0;       // sync.quorum: replicas of each stage that contributions wait for; 0: none
-  std::uint64_t snapshot_every = SnapshotDesk::kEveryDefault;  // entries of the journal; 0: all of them are kept
+  std::uint64_t snapshot_every = SnapshotSchedule::kEveryDefault;  // entries of the journal; 0: all of them are kept
   std::uint64_t requeue_window = 0;      // sync.requeue_lost: RoundSchedule::window_max(); 0: lost samples stay lost
   std::string config_toml;               // resolved; sent to every process that joins
   std::string resume_hint;               // "resume with: shoal train --resume DIR"

@@ -12,7 +12,7 @@ namespace shoal {
 Truth::Truth(SupervisorConfig given)
     : config(std::move(given)),
       roster{View{}, ProcessDirectory(config.fingerprints, config.precision), Leavers(config.restart_window)},
-      books(config),
+      history(config),
       starts(config.restart_budget, config.restart_window, config.run.value),
       joins(!config.rounds),
       ballots(config.run, config.term, config.stages),
@@ -26,7 +26,7 @@ Truth::Truth(SupervisorConfig given)
 
 void Truth::replay(const JournalSnapshot& past) {
   roster.view = View(past.view);
-  books.begin_at(past);
+  history.begin_at(past);
   for (const auto& [version, by] : past.checkpoints) {
     checkpoints.order(version, by, CheckpointOrder::Rank::kLast, {});
   }
@@ -35,7 +35,7 @@ void Truth::replay(const JournalSnapshot& past) {
 void Truth::replay(const JournalEntry& entry) {
   if (entry.branch > view().branch()) checkpoints.forget_order();
   roster.view.apply(entry);
-  books.follow(entry, view());
+  history.follow(entry, view());
   const auto* commit = std::get_if<Commit>(&entry.body);
   const bool saves = commit != nullptr && !commit->checkpoint_by.empty();
   if (saves) checkpoints.order(view().committed_steps(), commit->checkpoint_by, CheckpointOrder::Rank::kLast, {});
@@ -43,13 +43,13 @@ void Truth::replay(const JournalEntry& entry) {
 
 void Truth::follow(const JournalEntry& entry) {
   roster.follow(entry);
-  books.follow(entry, view());
+  history.follow(entry, view());
 }
 
 void Truth::follow(const TermBegins& /*begins*/, Instant now) {
   clock.begin_phase(now);
   clock.begin_gathering(now);
-  books.go_on(view());
+  history.go_on(view());
 }
 
 void Truth::follow(const PhaseBegins& begins, Instant now) {
@@ -59,7 +59,7 @@ void Truth::follow(const PhaseBegins& begins, Instant now) {
 }
 
 void Truth::follow(const BranchBegins& begins, Instant now) {
-  books.begin_branch(view(), begins.start, fallback.why().has_value());
+  history.begin_branch(view(), begins.start, fallback.why().has_value());
   config.start = begins.start;
   config.policy.optimizer_step_at_start = begins.start.optimizer_step;
   follow(PhaseBegins{RunPhase::kGathering}, now);
@@ -99,7 +99,7 @@ bool Truth::can_mover_leave() const {
 }
 
 std::uint64_t Truth::steps_done() const {
-  const bool is_told_of = view().position().value > 0 && books.branch() == view().branch();
+  const bool is_told_of = view().position().value > 0 && history.branch() == view().branch();
   return is_told_of ? view().committed_steps() : config.start.version;
 }
 

@@ -14,14 +14,14 @@
 #include "runtime/cluster/last_step.h"
 #include "runtime/cluster/recovery/checkpoint_desk.h"
 #include "runtime/cluster/recovery/fallback.h"
-#include "runtime/cluster/recovery/join_desk.h"
+#include "runtime/cluster/recovery/joining_replicas.h"
 #include "runtime/cluster/recovery/replacement.h"
 #include "runtime/cluster/recovery/shared_devices.h"
 #include "runtime/cluster/roster.h"
 #include "runtime/cluster/starting_replicas.h"
 #include "runtime/cluster/truth/dismissal.h"
 #include "runtime/cluster/truth/facts.h"
-#include "runtime/cluster/truth/journal_books.h"
+#include "runtime/cluster/truth/journal_history.h"
 #include "runtime/cluster/truth/run_clock.h"
 #include "runtime/cluster/watch/signs_of_life.h"
 
@@ -31,13 +31,13 @@ struct Truth {
   SupervisorConfig config;  // its start: the state that the branch began with
   Roster roster;            // processes and refusals: gathering; who leaves: draining; ended and removed: losses, and
                             // removed to make room for another, and who gives way: sharing; who moves: rebalancing
-  JournalBooks books;
+  JournalHistory history;
   RunPhase phase = RunPhase::kGathering;
   RunClock clock;
   StartingReplicas starting;                   // the duty of the same name
   StartBudget starts;                          // starting
   std::string misfit;                          // starting: why no places are found for as many workers as are wanted
-  JoinDesk joins;                              // joining
+  JoiningReplicas joins;                       // joining
   Ballots ballots;                             // steps, and of rounds: rounds
   CheckpointDesk checkpoints;                  // the duty of the same name
   LastStep last_step;                          // ending

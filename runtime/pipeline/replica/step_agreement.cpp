@@ -110,7 +110,7 @@ void StepAgreement::hear(const Contributed& result, ReplicaTurn& turn) {
   ENSURE(reduce_, "a contribution was taken for an order");
   if (self.has_rounds()) return turn.run(AdoptJob{result.values, own_tokens()}, Activity::kReduce);
   begin_sum(result.values, turn);
-  news_ = SumNews{};
+  news_ = SumProgress{};
   send_parts(sum_->begin(), turn);
   for (const Part& part : early_.take(self.epoch)) send_parts(sum_->receive(part), turn);
   hand_in(turn);

@@ -22,7 +22,7 @@
 #include "runtime/pipeline/replica/step_orders.h"
 #include "runtime/pipeline/replica_fill.h"
 #include "runtime/sync/collective/collective_reduction.h"
-#include "runtime/sync/sum_news.h"
+#include "runtime/sync/sum_progress.h"
 
 namespace shoal {
 
@@ -78,7 +78,7 @@ class StepAgreement final : public StageAgreement {
   CollectiveReduction* collective_ = nullptr;  // sum_, where a library makes it
   Epoch communicator_;                         // that this member holds; 0.0: none
   std::uint32_t communicator_size_ = 0;
-  SumNews news_;
+  SumProgress news_;
   HeldParts early_{kHeldPartsMax};
   std::optional<Reduced> reduced_;  // what was sent, for its repeats
 };

@@ -204,7 +204,7 @@ RoundAnswers RoundMember::hear(const Reduce& order) {
   setup.error_feedback = setup_.sync.error_feedback || is_eager(setup_.sync);
   round.weighed = weighed(order.order.round, round);
   round.sum = std::move(make_reduction(setup_.sync.backend, std::move(setup), round.weighed).value());
-  round.news = SumNews{};
+  round.news = SumProgress{};
   append(answers.parts, round.sum->begin());
   for (const Part& part : round.early.take(order.order.epoch)) append(answers.parts, round.sum->receive(part));
   conclude(round, answers);

@@ -31,7 +31,7 @@
 #include "runtime/sync/rounds/missed_rounds.h"
 #include "runtime/sync/rounds/round_boundary.h"
 #include "runtime/sync/rounds/round_weights.h"
-#include "runtime/sync/sum_news.h"
+#include "runtime/sync/sum_progress.h"
 #include "runtime/sync/wire/error_feedback.h"
 
 namespace shoal {
@@ -117,7 +117,7 @@ class RoundMember {
     std::uint64_t tokens = 0;             // its weight
     std::optional<Prepare> order;         // the newest
     std::unique_ptr<GroupReduction> sum;  // the newest epoch's
-    SumNews news;                         // about that sum
+    SumProgress news;                     // about that sum
     TensorBlob weighed;                   // values that that sum encoded, float32 [n]
     std::uint64_t total_tokens = 0;       // tokens of that sum
     HeldParts early{kEarlyPartsMax};

@@ -147,9 +147,9 @@ std::string error_sentence(std::string_view body) {
   return text_field(Json::parse(body, nullptr, false), "error").value_or(std::string(body));
 }
 
-Result<std::unique_ptr<EnrolmentDesk>> EnrolmentDesk::open(Authority authority, EnrolmentFiles files,
-                                                           EnrolmentHooks hooks) {
-  ENSURE(hooks.rendezvous && hooks.name_allowed && hooks.now, "the enrolment desk needs all of its hooks");
+Result<std::unique_ptr<EnrolmentService>> EnrolmentService::open(Authority authority, EnrolmentFiles files,
+                                                                 EnrolmentHooks hooks) {
+  ENSURE(hooks.rendezvous && hooks.name_allowed && hooks.now, "the enrolment service needs all of its hooks");
   auto tokens = load_tokens(files.tokens);
   if (!tokens.ok()) return tokens.failure();
   auto revoked = load_revocations(files.revoked);
@@ -158,26 +158,26 @@ Result<std::unique_ptr<EnrolmentDesk>> EnrolmentDesk::open(Authority authority, 
   if (!issued.ok()) return issued.failure();
   Kept kept{std::move(*tokens), std::move(*revoked), std::move(*issued)};
   if (hooks.revoked) hooks.revoked->take(kept.revoked.list(), steady_now());
-  return std::unique_ptr<EnrolmentDesk>(
-      new EnrolmentDesk(std::move(authority), std::move(files), std::move(kept), std::move(hooks)));
+  return std::unique_ptr<EnrolmentService>(
+      new EnrolmentService(std::move(authority), std::move(files), std::move(kept), std::move(hooks)));
 }
 
-EnrolmentDesk::EnrolmentDesk(Authority authority, EnrolmentFiles files, Kept kept, EnrolmentHooks hooks)
+EnrolmentService::EnrolmentService(Authority authority, EnrolmentFiles files, Kept kept, EnrolmentHooks hooks)
     : authority_(std::move(authority)), files_(std::move(files)), hooks_(std::move(hooks)), kept_(std::move(kept)) {}
 
-Rendezvous EnrolmentDesk::rendezvous() const {
+Rendezvous EnrolmentService::rendezvous() const {
   Rendezvous here = hooks_.rendezvous();
   const std::lock_guard guard(mutex_);
   here.revoked = kept_.revoked.list();
   return here;
 }
 
-Result<JoinToken> EnrolmentDesk::make_token(std::chrono::seconds lifetime, std::uint32_t uses) {
+Result<JoinToken> EnrolmentService::make_token(std::chrono::seconds lifetime, std::uint32_t uses) {
   const std::lock_guard guard(mutex_);
   return add_token(lifetime, uses, TokenOrigin::kPerson);
 }
 
-Result<JoinToken> EnrolmentDesk::add_token(std::chrono::seconds lifetime, std::uint32_t uses, TokenOrigin origin) {
+Result<JoinToken> EnrolmentService::add_token(std::chrono::seconds lifetime, std::uint32_t uses, TokenOrigin origin) {
   const auto secret = random_secret();
   if (!secret.ok()) return secret.failure();
   const WallTime now = std::chrono::floor<std::chrono::seconds>(hooks_.now());
@@ -191,7 +191,7 @@ Result<JoinToken> EnrolmentDesk::add_token(std::chrono::seconds lifetime, std::u
   return token;
 }
 
-Status EnrolmentDesk::keep_standing_token() {
+Status EnrolmentService::keep_standing_token() {
   const std::lock_guard guard(mutex_);
   std::error_code ignored;
   const bool is_lasting = standing_.until - hooks_.now() > kUsualTokenLifetime / 2;
@@ -199,7 +199,7 @@ Status EnrolmentDesk::keep_standing_token() {
   return is_lasting || !is_wanted ? Status(Done{}) : renew_standing_token();
 }
 
-Status EnrolmentDesk::renew_standing_token() {
+Status EnrolmentService::renew_standing_token() {
   const auto token = add_token(kUsualTokenLifetime, 0, TokenOrigin::kRun);
   if (!token.ok()) return token.failure();
   const Status written = replace_file(files_.join_token, token_text(*token) + "\n", FileAccess::kOwnerOnly);
@@ -209,7 +209,7 @@ Status EnrolmentDesk::renew_standing_token() {
 }
 
 // Writes the mark first where the standing token is meant: no other may follow it, whatever ends in between.
-Status EnrolmentDesk::revoke_token(std::string_view id) {
+Status EnrolmentService::revoke_token(std::string_view id) {
   const std::lock_guard guard(mutex_);
   const auto& records = kept_.tokens.records();
   if (std::ranges::find(records, id, &TokenRecord::id) == records.end()) {
@@ -229,7 +229,7 @@ Status EnrolmentDesk::revoke_token(std::string_view id) {
   return Done{};
 }
 
-Status EnrolmentDesk::revoke_locked(const std::vector<std::string>& ids) {
+Status EnrolmentService::revoke_locked(const std::vector<std::string>& ids) {
   TokenLedger without = kept_.tokens;
   for (const std::string& id : ids) (void)without.revoke(id);
   const Status saved = save_tokens(files_.tokens, without);
@@ -237,23 +237,23 @@ Status EnrolmentDesk::revoke_locked(const std::vector<std::string>& ids) {
   return saved;
 }
 
-std::vector<TokenRecord> EnrolmentDesk::tokens() const {
+std::vector<TokenRecord> EnrolmentService::tokens() const {
   const std::lock_guard guard(mutex_);
   return kept_.tokens.records();
 }
 
-bool EnrolmentDesk::is_standing(std::string_view id) const {
+bool EnrolmentService::is_standing(std::string_view id) const {
   const std::lock_guard guard(mutex_);
   return id == standing_.id;
 }
 
-bool EnrolmentDesk::has_issued(std::string_view name) const {
+bool EnrolmentService::has_issued(std::string_view name) const {
   const std::lock_guard guard(mutex_);
   return kept_.issued.has(name);
 }
 
 // The name first: what is durable of it by a failure refuses already.
-Result<RevokedTokens> EnrolmentDesk::revoke_name(const std::string& name) {
+Result<RevokedTokens> EnrolmentService::revoke_name(const std::string& name) {
   const std::lock_guard guard(mutex_);
   std::vector<std::string> there_are;
   RevokedTokens revoked;
@@ -274,7 +274,7 @@ Result<RevokedTokens> EnrolmentDesk::revoke_name(const std::string& name) {
 }
 
 // Saves the book durably before anything is refused, or admitted, by it.
-Status EnrolmentDesk::keep_book(RevocationBook book) {
+Status EnrolmentService::keep_book(RevocationBook book) {
   const Status saved = save_revocations(files_.revoked, book);
   if (!saved.ok()) return saved;
   kept_.revoked = std::move(book);
@@ -282,8 +282,8 @@ Status EnrolmentDesk::keep_book(RevocationBook book) {
   return Done{};
 }
 
-std::optional<ControlResponse> EnrolmentDesk::objection_to(const EnrolmentRequest& request, const Rendezvous& here,
-                                                           const std::string& address) const {
+std::optional<ControlResponse> EnrolmentService::objection_to(const EnrolmentRequest& request, const Rendezvous& here,
+                                                              const std::string& address) const {
   const TokenVerdict verdict = kept_.tokens.verify(request.secret, hooks_.now());
   if (verdict != TokenVerdict::kGood) {
     log_warn(kEnrolmentLog, "refused ", address, ": ", verdict_text(verdict));
@@ -311,7 +311,7 @@ std::optional<ControlResponse> EnrolmentDesk::objection_to(const EnrolmentReques
   return std::nullopt;
 }
 
-ControlResponse EnrolmentDesk::enrol(const ControlRequest& http) {
+ControlResponse EnrolmentService::enrol(const ControlRequest& http) {
   const auto request = parse_enrolment_request(http.body);
   if (!request.ok()) return control_error(400, request.failure().message);
   const Rendezvous here = rendezvous();
@@ -331,7 +331,7 @@ ControlResponse EnrolmentDesk::enrol(const ControlRequest& http) {
 }
 
 // Errors: only for a token whose uses are counted.
-Status EnrolmentDesk::spend(const TokenRecord& token, const TokenSecret& secret) {
+Status EnrolmentService::spend(const TokenRecord& token, const TokenSecret& secret) {
   TokenLedger redeemed = kept_.tokens;
   (void)redeemed.redeem(secret, hooks_.now());
   const Status saved = save_tokens(files_.tokens, redeemed);
@@ -344,7 +344,7 @@ Status EnrolmentDesk::spend(const TokenRecord& token, const TokenSecret& secret)
 }
 
 // Errors: of a name that is refused but for what is recorded here.
-Status EnrolmentDesk::record(const std::string& name, const std::string& certificate, const std::string& token) {
+Status EnrolmentService::record(const std::string& name, const std::string& certificate, const std::string& token) {
   const auto serial = serial_of(certificate);
   const auto validity = validity_of(certificate);
   ENSURE(serial.ok() && validity.ok(), "a certificate that was just signed can be read");
@@ -358,7 +358,7 @@ Status EnrolmentDesk::record(const std::string& name, const std::string& certifi
   return Done{};
 }
 
-ControlResponse EnrolmentDesk::renew(const ControlRequest& http) {
+ControlResponse EnrolmentService::renew(const ControlRequest& http) {
   const auto request = parse_renewal_request(http.body);
   if (!request.ok()) return control_error(400, request.failure().message);
   ENSURE(http.peer && http.peer->role == PeerRole::kNode, "nodes alone ask for this");

@@ -1,13 +1,13 @@
-// Enrols machines as nodes: the desk that takes a join token with a certificate request, and the words of both
+// Enrols machines as nodes: the service that takes a join token with a certificate request, and the words of both
 // sides.
 //
 //   POST /v1/enrol {"secret", "name", "request", "protocol_version"} -> {"certificate", "ca", "rendezvous": {...}}
 //   POST /v1/renew {"request"}, by a node with its certificate       -> {"certificate"}
 //   GET  /v1/rendezvous                                              -> {"run", "term", "protocol_version", ...}
 //
-// The desk is the only thing a stranger reaches. It changes nothing but the token's count of uses, and that only when
-// it hands out a certificate (S-7). It also keeps refused names: a name that a person has revoked gets a certificate
-// again only by a token that a person has made since.
+// The service is the only thing a stranger reaches. It changes nothing but the token's count of uses, and that only
+// when it hands out a certificate (S-7). It also keeps refused names: a name that a person has revoked gets a
+// certificate again only by a token that a person has made since.
 #pragma once
 
 #include <chrono>
@@ -76,7 +76,7 @@ struct EnrolmentAnswer {
 // The sentence of a control_error(), or the body itself where it is none.
 [[nodiscard]] std::string error_sentence(std::string_view body);
 
-// Questions of the desk to its surroundings. All are called on connection threads: thread-safe, and quick.
+// Questions of the service to its surroundings. All are called on connection threads: thread-safe, and quick.
 struct EnrolmentHooks {
   std::function<Rendezvous()> rendezvous;
   // Errors: kRefused, with the sentence for people: the name is taken. Called for one request at a time.
@@ -86,7 +86,7 @@ struct EnrolmentHooks {
   std::shared_ptr<RevokedCertificates> revoked = nullptr;       // gets every new list; null: revocation is not checked
 };
 
-// Paths of what must outlive the desk. Each file is made when there is something to keep.
+// Paths of what must outlive the service. Each file is made when there is something to keep.
 struct EnrolmentFiles {
   std::string tokens;
   std::string revoked;
@@ -100,11 +100,11 @@ struct RevokedTokens {
   bool was_standing = false;     // the run's own was one of them, and has been replaced
 };
 
-class EnrolmentDesk {
+class EnrolmentService {
  public:
   // Reads what is in the files. Errors: kIo, kInvalidData.
-  [[nodiscard]] static Result<std::unique_ptr<EnrolmentDesk>> open(Authority authority, EnrolmentFiles files,
-                                                                   EnrolmentHooks hooks);
+  [[nodiscard]] static Result<std::unique_ptr<EnrolmentService>> open(Authority authority, EnrolmentFiles files,
+                                                                      EnrolmentHooks hooks);
 
   // Returns the rendezvous with the list of refused names.
   [[nodiscard]] Rendezvous rendezvous() const;
@@ -145,7 +145,7 @@ class EnrolmentDesk {
     WallTime until;  // a time long past: this start has not made one
   };
 
-  EnrolmentDesk(Authority authority, EnrolmentFiles files, Kept kept, EnrolmentHooks hooks);
+  EnrolmentService(Authority authority, EnrolmentFiles files, Kept kept, EnrolmentHooks hooks);
   [[nodiscard]] Result<JoinToken> add_token(std::chrono::seconds lifetime, std::uint32_t uses, TokenOrigin origin);
   [[nodiscard]] Status renew_standing_token();
   [[nodiscard]] Status revoke_locked(const std::vector<std::string>& ids);

@@ -87,7 +87,7 @@ std::string ReachBook::explain(Instant now) const {
 }
 
 // Takes a place among the dials, given back when the dial is over; returns the refusal where there is none.
-std::optional<ControlResponse> ReachDesk::begin(const std::string& certificate) {
+std::optional<ControlResponse> ReachService::begin(const std::string& certificate) {
   const std::lock_guard guard(mutex_);
   if (under_way_.size() >= kDialsMax)
     return control_error(503, "The spawner dials as many nodes as it may; ask again.");
@@ -95,7 +95,7 @@ std::optional<ControlResponse> ReachDesk::begin(const std::string& certificate) 
   return control_error(503, "The spawner is still at the last question of this certificate; ask again.");
 }
 
-ControlResponse ReachDesk::answer(const ControlRequest& request) {
+ControlResponse ReachService::answer(const ControlRequest& request) {
   const auto address = parse_reach_question(request.body);
   if (!address) return control_error(400, address.failure().message);
   if (!is_numeric(*address)) {
@@ -111,7 +111,7 @@ ControlResponse ReachDesk::answer(const ControlRequest& request) {
   return {200, reach_answer_text(answer)};
 }
 
-std::string ReachDesk::explain() const {
+std::string ReachService::explain() const {
   const std::lock_guard guard(mutex_);
   return book_.explain(steady_now());
 }

@@ -69,14 +69,14 @@ class ReachBook {
 };
 
 // Answers the question. Thread-safe.
-class ReachDesk {
+class ReachService {
  public:
   static constexpr std::size_t kDialsMax = 16;  // at once, of all that ask
 
   // Tells how an address is reached by a node of that name. Called on connection threads, several at once;
   // takes kReachWithin.
   using TryToReach = std::function<ReachAnswer(const HostPort&, const std::string& name)>;
-  explicit ReachDesk(TryToReach try_to_reach) : try_to_reach_(std::move(try_to_reach)) {}
+  explicit ReachService(TryToReach try_to_reach) : try_to_reach_(std::move(try_to_reach)) {}
 
   // 200; 400 malformed, or a host that is a name; 503 too many are asked for, or one of this certificate: ask again.
   [[nodiscard]] ControlResponse answer(const ControlRequest& request);

@@ -48,7 +48,7 @@ struct DutyBench {
   }
   void record(JournalBody body) {
     const JournalPosition next{truth.view().position().value + 1};
-    truth.follow(JournalEntry{next, truth.books.branch(), truth.config.term, std::move(body)});
+    truth.follow(JournalEntry{next, truth.history.branch(), truth.config.term, std::move(body)});
   }
   // Replica 11 + 10 * stage + slot on node 1 + stage + 2 * slot.
   void train() {

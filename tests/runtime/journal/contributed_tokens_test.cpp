@@ -12,9 +12,9 @@ namespace {
 // A journal of one replica that follows what a run counted at every `period` steps.
 struct Book {
   explicit Book(std::uint64_t every = 4, std::uint64_t look_back = 4)
-      : period(every), window(look_back), tokens(books()) {}
+      : period(every), window(look_back), tokens(history()) {}
 
-  [[nodiscard]] ContributedTokens books() const {
+  [[nodiscard]] ContributedTokens history() const {
     return {[every = period](std::uint64_t version) { return version % every == 0; }, window};
   }
   void append(JournalBody body, Branch branch) {
@@ -98,7 +98,7 @@ TEST(ContributedTokens, AreTheSameAfterAStartOfTheSpawnerHoweverManyCheckpointsT
   book.steps(9);
   for (std::uint64_t step = 0; step < View::kTotalsMax + 100; ++step) book.save();
   Book restarted = book;
-  restarted.tokens = restarted.books();
+  restarted.tokens = restarted.history();
   restarted.tokens.begin_at({book.view.state(), {}, book.tokens.totals(), {}});
   for (Book* one : {&book, &restarted}) one->steps(4 * ContributedTokens::kKeptMax);
   EXPECT_EQ(book.tokens.after(8), 8U);
@@ -127,7 +127,7 @@ TEST(ContributedTokens, AreAllThatARoundMayAskFor) {
     }
     if (below(2) == 0) {  // another spawner
       const JournalSnapshot kept{book.view.state(), {}, book.tokens.totals(), {}};
-      book.tokens = book.books();
+      book.tokens = book.history();
       book.tokens.begin_at(kept);
     }
     saved.resize(1 + below(saved.size()));

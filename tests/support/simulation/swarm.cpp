@@ -226,7 +226,7 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
   core.microbatches = shape_.microbatches;
   core.steps_target = shape_.steps;
   core.checkpoint_every = shape_.checkpoint_every;
-  core.snapshot_every = shape_.snapshot_every.value_or(SnapshotDesk::kEveryDefault);
+  core.snapshot_every = shape_.snapshot_every.value_or(SnapshotSchedule::kEveryDefault);
   if (term_ > Term{1}) {
     core.start = newest_saved(*record_, shape_.stages, shape_.steps);
     core.return_within = core.detector.dead_after;

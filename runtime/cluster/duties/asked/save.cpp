@@ -14,13 +14,13 @@ SaveGoal SaveDuty::newest() const {
   const CheckpointDesk& desk = truth_.checkpoints;
   const bool is_there = version > 0 && (desk.has(version) || desk.version_under_way() == version);
   const bool is_last = truth_.last_step.is_committed();
-  return {is_there || is_last ? version : version + 1, truth_.books.branch()};
+  return {is_there || is_last ? version : version + 1, truth_.history.branch()};
 }
 
 // A goal of a branch that is given up is one of this branch: its beginning, if that is no older.
 SaveGoal SaveDuty::goal_of(const SaveRequest& request) const {
   if (!request.goal) return newest();
-  const bool is_dead = request.goal->branch != truth_.books.branch();
+  const bool is_dead = request.goal->branch != truth_.history.branch();
   return is_dead && !truth_.checkpoints.has(request.goal->step) ? newest() : *request.goal;
 }
 
@@ -56,7 +56,7 @@ SaveHeard SaveDuty::hear(const SaveRequest& request, Instant now) {
   const bool is_saved = goal.step > 0 && truth_.checkpoints.has(goal.step);
   if (is_saved && (request.goal || !truth_.is_ending())) {
     const std::uint64_t saved = truth_.checkpoints.saved_version();
-    const SaveGoal reached{saved, truth_.books.branch()};
+    const SaveGoal reached{saved, truth_.history.branch()};
     heard.answer = {OperatorVerdict::kDone, reached, SaveStage::kSaved, compose("step_", saved, " is saved")};
     return heard;
   }
@@ -87,13 +87,13 @@ void SaveDuty::want(const SaveGoal& goal, const std::string& reason, Answers& an
 }
 
 Answers SaveDuty::on(const CheckpointSaved& saved, Instant /*now*/) {
-  const bool is_ours = saved.branch == truth_.books.branch() && wanted_ && saved.step >= *wanted_;
+  const bool is_ours = saved.branch == truth_.history.branch() && wanted_ && saved.step >= *wanted_;
   if (is_ours) wanted_.reset(), delayed_.clear();
   return {};
 }
 
 Answers SaveDuty::on(const CheckpointFailed& failed, Instant /*now*/) {
-  const bool is_ours = failed.branch == truth_.books.branch() && wanted_ && failed.step >= *wanted_;
+  const bool is_ours = failed.branch == truth_.history.branch() && wanted_ && failed.step >= *wanted_;
   if (is_ours) {
     failed_ = Failed{failed.step, failed.reason};
     wanted_.reset();

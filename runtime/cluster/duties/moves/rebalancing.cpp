@@ -255,7 +255,7 @@ void RebalanceDuty::follow_mover(Instant now, Answers& answers) {
   if (is_joining) mover_->is_joining = true;
   const bool is_over = mover_->is_joining ? !is_joining : now - *mover_->left_at >= kPlaceWithin;
   // An entry that is asked for may be its AddReplica: then it is no joiner any more, and in the view a moment later.
-  if (is_over && !truth_.books.is_entry_asked()) give_up("it could not join the other stage", answers);
+  if (is_over && !truth_.history.is_entry_asked()) give_up("it could not join the other stage", answers);
 }
 
 void RebalanceDuty::give_up(const std::string& why, Answers& answers) {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "launch/processes/run_directory.h"
-#include "launch/processes/untold.h"
+#include "launch/processes/unwritten_events.h"
 #include "runtime/base/file.h"
 #include "runtime/transport/certificates.h"
 #include "tests/runtime/data/scratch.h"
@@ -94,7 +94,8 @@ TEST_F(RunEntry, WhatTheFormerStartLeftIsToldBeforeThisOneBegins) {
   ASSERT_TRUE(enter_run(run, {}).ok());
   const RunDirectory directory{run.directory};
   ASSERT_TRUE(
-      leave_untold(directory, RunEvent{RunEventKind::kFailed, "run", "why", 0}, std::chrono::system_clock::now()).ok());
+      leave_unwritten(directory, RunEvent{RunEventKind::kFailed, "run", "why", 0}, std::chrono::system_clock::now())
+          .ok());
   run.is_resumed = true;
   ASSERT_TRUE(enter_run(run, {}).ok());
   const auto lines = read_file(directory.metrics());

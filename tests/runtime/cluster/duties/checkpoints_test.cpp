@@ -29,19 +29,19 @@ TEST_F(CheckpointDutyTest, FollowsWhatACommitOrders) {
 
 TEST_F(CheckpointDutyTest, AsksAllWhoWaitedForASavedStateInTheirOrder) {
   order();
-  const Answers answers = duty.on(CheckpointSaved{truth.books.branch(), 1, "abc", 1, 0.1}, now);
+  const Answers answers = duty.on(CheckpointSaved{truth.history.branch(), 1, "abc", 1, 0.1}, now);
   EXPECT_TRUE(truth.checkpoints.has(1));
   EXPECT_LT(place_of<SavedLeaversDue>(answers), place_of<LossDue>(answers));
   EXPECT_LT(place_of<LossDue>(answers), place_of<EndDue>(answers));
   EXPECT_LT(place_of<EndDue>(answers), place_of<CommitDue>(answers));
-  EXPECT_TRUE(duty.on(CheckpointSaved{truth.books.branch(), 1, "abc", 1, 0.1}, now).all().empty()) << "no news";
+  EXPECT_TRUE(duty.on(CheckpointSaved{truth.history.branch(), 1, "abc", 1, 0.1}, now).all().empty()) << "no news";
 }
 
 TEST_F(CheckpointDutyTest, EndsTheRunOverItsLastCheckpointAlone) {
   order();
-  EXPECT_TRUE(told<EndOfRun>(duty.on(CheckpointFailed{truth.books.branch(), 1, "disk full"}, now)).empty());
+  EXPECT_TRUE(told<EndOfRun>(duty.on(CheckpointFailed{truth.history.branch(), 1, "disk full"}, now)).empty());
   order(true);
-  const auto ends = told<EndOfRun>(duty.on(CheckpointFailed{truth.books.branch(), 2, "disk full"}, now));
+  const auto ends = told<EndOfRun>(duty.on(CheckpointFailed{truth.history.branch(), 2, "disk full"}, now));
   ASSERT_EQ(ends.size(), 1U);
   EXPECT_EQ(ends[0].exit_status, 3);
 }

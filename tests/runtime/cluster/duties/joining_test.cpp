@@ -1,4 +1,4 @@
-// The duty that lets replicas join (join_desk_test.cpp tests when one is added).
+// The duty that lets replicas join (joining_replicas_test.cpp tests when one is added).
 #include <gtest/gtest.h>
 
 #include "runtime/cluster/duties/joining.h"
@@ -80,7 +80,7 @@ TEST_F(JoinDutyTest, OneThatCannotFollowStaysASpareAndStatusSaysWhy) {
   const auto pass = [&] { truth.clock.look(now += std::chrono::milliseconds(500), false); };
   const auto arrive = [&](std::uint64_t bytes) {
     pass();
-    (void)duty.on(StateProgress{truth.books.branch(), 0, StageId{1}, order.replica, {}, false, bytes, 100'000'000},
+    (void)duty.on(StateProgress{truth.history.branch(), 0, StageId{1}, order.replica, {}, false, bytes, 100'000'000},
                   now);
   };
   (void)duty.on(JoinersDue{}, now);

@@ -28,9 +28,9 @@ TEST_F(StepDutyTest, AsksForTheCommitWhenEveryStageHasVoted) {
 
 TEST_F(StepDutyTest, AsksForACommitByItself) {
   vote();
-  truth.books.ask();
+  truth.history.ask();
   EXPECT_TRUE(duty.on(CommitDue{}, now).all().empty()) << "an entry is asked for in the same answer";
-  truth.books.begin_answer();
+  truth.history.begin_answer();
   EXPECT_EQ(entries<Commit>(duty.on(CommitDue{}, now)).size(), 1U);
 }
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "runtime/cluster/recovery/join_desk.h"
+#include "runtime/cluster/recovery/joining_replicas.h"
 
 namespace shoal::commit_holds_test {
 namespace {
@@ -50,7 +50,7 @@ struct Joining {
   static constexpr StageId kStage{0};
   static constexpr Incarnation kMember{3}, kJoiner{9};
 
-  JoinDesk desk{};
+  JoiningReplicas replicas{};
   Instant now = Instant{} + 1h;
   Instant begun = now;  // the step in progress, without what it was held
   std::uint64_t committed = 5;
@@ -73,12 +73,12 @@ struct Joining {
     on_the_way.clear();
     sums.clear();
   }
-  void say_ready() { EXPECT_TRUE(desk.is_ready({kStage, kJoiner, {}, *version, 1000 + *version}, now)); }
+  void say_ready() { EXPECT_TRUE(replicas.is_ready({kStage, kJoiner, {}, *version, 1000 + *version}, now)); }
 
   void commit() {
     ++committed;
     begun = now;
-    desk.member_is({kStage, kMember, {}, committed, 1000 + committed});
+    replicas.member_is({kStage, kMember, {}, committed, 1000 + committed});
     is_cut = is_cut || committed - confirmed > 2;
     if (!is_cut) on_the_way.emplace_back(committed - 1, state_bytes * sum_of_state);
   }
@@ -95,7 +95,7 @@ struct Joining {
     }
     if (image_left <= 0 || bytes <= 0) return;
     image_left -= bytes;
-    desk.arriving(kJoiner, std::uint64_t(state_bytes - std::max(image_left, 0.)), std::uint64_t(state_bytes), now);
+    replicas.arriving(kJoiner, std::uint64_t(state_bytes - std::max(image_left, 0.)), std::uint64_t(state_bytes), now);
     if (image_left <= 0) version = image_version;
   }
   // Follows with what is there, says so, and copies anew where no more comes.
@@ -110,7 +110,7 @@ struct Joining {
     copy();
   }
   void decide() {
-    for (JoinDecision& decision : desk.decide(committed, now)) {
+    for (JoinDecision& decision : replicas.decide(committed, now)) {
       if (decision.outcome == JoinOutcome::kHold) ++holds;
       const bool is_over = decision.outcome != JoinOutcome::kHold && decision.outcome != JoinOutcome::kHoldOver;
       if (is_over) outcome = std::move(decision);
@@ -126,14 +126,14 @@ struct Joining {
     now += step;  // a step before it comes, so that it is known how long one takes
     commit();
     decide();
-    desk.ask(order, ProcessIncarnation{4}, now);
+    replicas.ask(order, ProcessIncarnation{4}, now);
     copy();
     const Instant asked = now;
     while (!outcome && now - asked < 2h) {
       now += kTick;
       const bool is_done = now - begun >= step;
-      if (is_done && desk.holds_commit(now)) held += kTick;
-      if (is_done && !desk.holds_commit(now)) commit();
+      if (is_done && replicas.holds_commit(now)) held += kTick;
+      if (is_done && !replicas.holds_commit(now)) commit();
       carry();
       follow();
       decide();

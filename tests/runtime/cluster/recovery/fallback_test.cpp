@@ -1,4 +1,4 @@
-// When all go back for a stage that has nobody, and why: setbacks_test.cpp says when that is given up.
+// When all go back for a stage that has nobody, and why: vain_roll_backs_test.cpp says when that is given up.
 #include "runtime/cluster/recovery/fallback.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST(Fallback, ItsReasonIsKeptWhenTheLossIsMadeGood) {
 
 TEST(Fallback, IsGivenUpWhenItLeadsNowhere) {
   Fallback fallback(5s);
-  for (std::uint64_t i = 0; i < Setbacks::kInVainMax; ++i) EXPECT_TRUE(fallback.throw_back("stage 1", 7));
+  for (std::uint64_t i = 0; i < VainRollBacks::kInVainMax; ++i) EXPECT_TRUE(fallback.throw_back("stage 1", 7));
   EXPECT_FALSE(fallback.throw_back("stage 0", 7));
   EXPECT_EQ(fallback.why(), "stage 1") << "the run was not thrown back for it";
   EXPECT_TRUE(fallback.throw_back("stage 0", 8));

@@ -409,7 +409,7 @@ TEST(SupervisorRollback, MemoryThatIsNeverEnoughEndsTheRunAndIsNamed) {
     config.state_bytes = {5U << 20U, 7U << 20U};
     Trained bench(config);
     const std::string reason = is_memory ? compose(kNoMoreMemory, " (std::bad_alloc): 585 MiB are allowed") : "a bug";
-    for (std::uint64_t i = 0; i < Setbacks::kFittedMax && !bench.ended; ++i) {
+    for (std::uint64_t i = 0; i < VainRollBacks::kFittedMax && !bench.ended; ++i) {
       const auto members = bench.core.view().replicas_of(StageId{1});  // as they are now
       for (const ReplicaMember& member : members) {
         bench.hear(StageEnded{StageId{1}, member.incarnation, reason, {}});
@@ -418,7 +418,7 @@ TEST(SupervisorRollback, MemoryThatIsNeverEnoughEndsTheRunAndIsNamed) {
     }
     bench.later(bench.core.phase() == Phase::kTraining ? seconds(0) : seconds(10));  // for processes to leave
     ASSERT_EQ(bench.ended.has_value(), is_memory);
-    EXPECT_EQ(bench.count_of(RunEventKind::kStartDelayed), is_memory ? Setbacks::kFittedMax - 1 : 0);
+    EXPECT_EQ(bench.count_of(RunEventKind::kStartDelayed), is_memory ? VainRollBacks::kFittedMax - 1 : 0);
     if (!is_memory) continue;
     EXPECT_EQ(bench.exit_status(), kGivenUpStatus);
     for (const char* part : {"stage 1", "no more memory", "585 MiB", "8 MiB"}) {

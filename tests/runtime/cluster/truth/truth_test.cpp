@@ -15,7 +15,7 @@ TEST_F(TruthTest, FollowsAFactBeforeAnybodyHearsOfIt) {
   EXPECT_EQ(truth.phase, RunPhase::kGathering);
   EXPECT_EQ(truth.config.start.version, 1U);
   EXPECT_EQ(truth.config.policy.optimizer_step_at_start, 1U);
-  EXPECT_NE(truth.books.branch(), truth.view().branch());
+  EXPECT_NE(truth.history.branch(), truth.view().branch());
 }
 
 TEST_F(TruthTest, StandsWhereABranchBeginsBeforeItsFirstEntry) {

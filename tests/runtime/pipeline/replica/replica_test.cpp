@@ -415,16 +415,16 @@ TEST(Replica, TellsItsGroupHowFarASumIsWhileItComesCloser) {
   const auto parts = pair.b0->take<Part>();
   ASSERT_EQ(parts.size(), 2U);
   pair.b1->give(pair.reduce);
-  pair.b1->now += SumNews::kPause;
+  pair.b1->now += SumProgress::kPause;
   pair.b1->give(parts[0]);
   pair.b1->give(parts[1]);
   const auto told = pair.b1->take<Progress>();
   ASSERT_EQ(told.size(), 1U) << "bounded";
   EXPECT_EQ(told[0], (Progress{pair.reduce.order, kB1, 0, 1}));
-  pair.b1->now += SumNews::kPause;
+  pair.b1->now += SumProgress::kPause;
   pair.b1->give(parts[1]);
   EXPECT_EQ(pair.b1->take<Progress>().at(0).parts, 2U) << "the repeat says nothing, the second was not told yet";
-  pair.b1->now += SumNews::kPause;
+  pair.b1->now += SumProgress::kPause;
   pair.b1->give(parts[1]);
   EXPECT_TRUE(pair.b1->take<Progress>().empty()) << "it stands still";
 }
@@ -433,11 +433,11 @@ TEST(Replica, TellsItsGroupHowFarASumIsWhileItComesCloser) {
 TEST(Replica, APieceOfAPartIsProgressToo) {
   Pair pair;
   pair.b1->give(pair.reduce);
-  pair.b1->now += SumNews::kPause;
+  pair.b1->now += SumProgress::kPause;
   Progress piece{pair.reduce.order, kB0, 0, 4};
   pair.b1->give(piece);
   EXPECT_EQ(pair.b1->take<Progress>().size(), 1U);
-  pair.b1->now += SumNews::kPause;
+  pair.b1->now += SumProgress::kPause;
   piece.order.epoch.counter = 7;
   pair.b1->give(piece);
   EXPECT_TRUE(pair.b1->take<Progress>().empty()) << "of another epoch";

@@ -461,8 +461,8 @@ TEST(RoundMember, TellsHowFarAMeanIs) {
   (void)bench.member.hear(Progress{order_of(1), Incarnation{12}, 0, 4});
   (void)bench.member.hear(Progress{order_of(2), Incarnation{12}, 0, 4});
   EXPECT_TRUE(bench.member.news(begun).empty()) << "soon enough";
-  EXPECT_EQ(bench.member.news(begun + SumNews::kPause), (std::vector{Progress{order_of(1), kSelf, 0, 1}}));
-  EXPECT_TRUE(bench.member.news(begun + 9 * SumNews::kPause).empty()) << "nothing came since";
+  EXPECT_EQ(bench.member.news(begun + SumProgress::kPause), (std::vector{Progress{order_of(1), kSelf, 0, 1}}));
+  EXPECT_TRUE(bench.member.news(begun + 9 * SumProgress::kPause).empty()) << "nothing came since";
 }
 
 TEST(RoundMember, AnEarlyPartWaitsForItsReduce) {

@@ -54,8 +54,9 @@ class ControlEndpoint : public ::testing::Test {
                                      : Status(Done{});
             },
         .now = [this] { return std::chrono::system_clock::now() + hours(hours_later.load()); }};
-    desk = std::move(EnrolmentDesk::open(run.authority(), test_support::enrolment_files(run), hooks).value());
-    server->handle({"POST", std::string(kEnrolPath), {}}, [this](const auto& request) { return desk->enrol(request); });
+    service = std::move(EnrolmentService::open(run.authority(), test_support::enrolment_files(run), hooks).value());
+    server->handle({"POST", std::string(kEnrolPath), {}},
+                   [this](const auto& request) { return service->enrol(request); });
     server->handle({"GET", "/v1/status", {PeerRole::kOperator}}, [this](const ControlRequest& request) {
       ++status_asked;
       return ControlResponse{200, compose("{\"asked_by\":\"", request.peer->name, "\"}")};
@@ -85,7 +86,7 @@ class ControlEndpoint : public ::testing::Test {
   TestRun run{0x5eed};
   std::atomic<int> hours_later = 0;
   std::atomic<int> status_asked = 0;
-  std::unique_ptr<EnrolmentDesk> desk;
+  std::unique_ptr<EnrolmentService> service;
   test_support::ControlPort port{
       run.files(PeerRole::kSpawner, "spawner"),
       run.policy({PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage, PeerRole::kOperator}), quick_limits()};
@@ -93,7 +94,7 @@ class ControlEndpoint : public ::testing::Test {
 };
 
 TEST_F(ControlEndpoint, AJoinTokenBecomesACertificateThatWorks) {
-  const auto token = parse_token(token_text(desk->make_token(hours(24), 0).value()));
+  const auto token = parse_token(token_text(service->make_token(hours(24), 0).value()));
   ASSERT_TRUE(token.ok());
   const auto enrolled = enrol_with(*token);
   ASSERT_TRUE(enrolled.ok()) << enrolled.failure().message;
@@ -109,17 +110,17 @@ TEST_F(ControlEndpoint, AJoinTokenBecomesACertificateThatWorks) {
 }
 
 TEST_F(ControlEndpoint, RefusesBadTokensEachWithItsReason) {
-  const JoinToken good = desk->make_token(hours(24), 0).value();
+  const JoinToken good = service->make_token(hours(24), 0).value();
   JoinToken wrong = good;
   wrong.secret[3] ^= 1;
   expect_refused(enrol_with(wrong), "secret is wrong");
 
-  const JoinToken once = desk->make_token(hours(24), 1).value();
+  const JoinToken once = service->make_token(hours(24), 1).value();
   EXPECT_TRUE(enrol_with(once).ok());
   expect_refused(enrol_with(once), "used as often");
 
-  const JoinToken revoked = desk->make_token(hours(24), 0).value();
-  ASSERT_TRUE(desk->revoke_token(desk->tokens().back().id).ok());
+  const JoinToken revoked = service->make_token(hours(24), 0).value();
+  ASSERT_TRUE(service->revoke_token(service->tokens().back().id).ok());
   expect_refused(enrol_with(revoked), "revoked");
 
   EXPECT_TRUE(enrol_with(good).ok());
@@ -134,23 +135,23 @@ TEST_F(ControlEndpoint, AStandingTokenIsGoodOnEveryDayOfALongRun) {
     const std::string text = read_file(path).value();
     return parse_token(text.substr(0, text.find('\n'))).value();
   };
-  ASSERT_TRUE(desk->keep_standing_token().ok());
+  ASSERT_TRUE(service->keep_standing_token().ok());
   const JoinToken first = token_in_file();
   for (int hour = 0; hour < 24 * 30; ++hour) {
     hours_later = hour;
-    ASSERT_TRUE(desk->keep_standing_token().ok());
+    ASSERT_TRUE(service->keep_standing_token().ok());
     EXPECT_EQ(first.secret == token_in_file().secret, hour < 12) << "it is renewed at half of its life, hour " << hour;
     if (hour % 36 != 0) continue;
     EXPECT_TRUE(enrol_with(token_in_file()).ok()) << "hour " << hour;
   }
   expect_refused(enrol_with(first), "secret is wrong");
-  EXPECT_LE(desk->tokens().size(), 24U) << "expired ones are forgotten";
+  EXPECT_LE(service->tokens().size(), 24U) << "expired ones are forgotten";
   EXPECT_EQ(std::filesystem::status(path).permissions(),
             std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
 TEST_F(ControlEndpoint, RefusesATakenNameAndAnotherVersionWithoutSpendingTheToken) {
-  const JoinToken token = desk->make_token(hours(24), 1).value();
+  const JoinToken token = service->make_token(hours(24), 1).value();
   expect_refused(enrol_with(token, "taken"), "in use");
   expect_refused(enrol(address(), token, "node1", kVersion + 1), "protocol version");
   const auto bad_name = enrol_with(token, "no spaces");
@@ -159,8 +160,8 @@ TEST_F(ControlEndpoint, RefusesATakenNameAndAnotherVersionWithoutSpendingTheToke
   EXPECT_TRUE(enrol_with(token).ok());
 }
 
-TEST_F(ControlEndpoint, TokensOutliveTheDesk) {
-  const JoinToken once = desk->make_token(hours(24), 1).value();
+TEST_F(ControlEndpoint, TokensOutliveTheService) {
+  const JoinToken once = service->make_token(hours(24), 1).value();
   EXPECT_TRUE(enrol_with(once).ok());
   auto ledger = load_tokens(test_support::enrolment_files(run).tokens);
   ASSERT_TRUE(ledger.ok());
@@ -169,8 +170,8 @@ TEST_F(ControlEndpoint, TokensOutliveTheDesk) {
 
 // A node asks again after it, as when nobody answers; a token of any number of uses is good all the same.
 TEST_F(ControlEndpoint, ADiskThatRefusesTheTokenListEndsNoNode) {
-  const JoinToken once = desk->make_token(hours(24), 1).value();
-  const JoinToken many = desk->make_token(hours(24), 0).value();
+  const JoinToken once = service->make_token(hours(24), 1).value();
+  const JoinToken many = service->make_token(hours(24), 0).value();
   const std::string path = test_support::enrolment_files(run).tokens;
   std::filesystem::remove(path);
   std::filesystem::create_directories(path + "/in/the/way");
@@ -191,7 +192,7 @@ TEST_F(ControlEndpoint, ANewcomerSaysNothingToAnImpostor) {
     return ControlResponse{};
   });
   impostor.server()->serve();
-  const JoinToken token = desk->make_token(hours(24), 0).value();
+  const JoinToken token = service->make_token(hours(24), 0).value();
   expect_refused(enrol({"127.0.0.1", impostor.port()}, token, "node1", kVersion), "authority differs");
   EXPECT_EQ(heard, 0);
 }
@@ -199,7 +200,7 @@ TEST_F(ControlEndpoint, ANewcomerSaysNothingToAnImpostor) {
 TEST_F(ControlEndpoint, ANodeCannotPlayTheSpawnerToANewcomer) {
   test_support::ControlPort impostor(run.files(PeerRole::kNode, "node7"), run.policy({PeerRole::kNode}));
   impostor.server()->serve();
-  const JoinToken token = desk->make_token(hours(24), 0).value();
+  const JoinToken token = service->make_token(hours(24), 0).value();
   expect_refused(enrol({"127.0.0.1", impostor.port()}, token, "node1", kVersion), "role node");
 }
 
@@ -306,7 +307,7 @@ TEST_F(ControlEndpoint, TwoThousandIdleConnectionsKeepNoCommandOut) {
   rlimit more = files;
   more.rlim_cur = 8192;
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &more), 0);
-  const JoinToken token = desk->make_token(hours(24), 0).value();
+  const JoinToken token = service->make_token(hours(24), 0).value();
   const ControlClient me = client(PeerRole::kOperator, "me");
   const ControlClient node = client(PeerRole::kNode, "node1");
   std::vector<Socket> idle;
@@ -363,7 +364,7 @@ TEST_F(ControlEndpoint, ARefusalForTimesSaysWhoseClockIsToBeLookedAt) {
 
 TEST_F(ControlEndpoint, ASilentSpawnerIsUnreachable) {
   const auto silent = listen_on({"127.0.0.1", 0});
-  const JoinToken token = desk->make_token(hours(24), 0).value();
+  const JoinToken token = service->make_token(hours(24), 0).value();
   const ControlTimeouts brief{.connect = milliseconds(200), .answer = milliseconds(200)};
   const auto enrolled = enrol({"127.0.0.1", local_port(silent->descriptor())}, token, "node1", kVersion, brief);
   ASSERT_FALSE(enrolled.ok());

@@ -1,5 +1,5 @@
-// Paths of what the enrolment desk of a test's run keeps: in the folder of that run, which goes with the test.
-// The desk makes each file when there is something to keep.
+// Paths of what the enrolment service of a test's run keeps: in the folder of that run, which goes with the test.
+// The service makes each file when there is something to keep.
 #pragma once
 
 #include "runtime/transport/control/enrolment.h"

@@ -102,34 +102,34 @@ TEST(ReachBook, RandomOrdersNameWhoIsNotReached) {
   }
 }
 
-TEST(ReachDesk, AnswersWhatItsDialSaysAndExplainsIt) {
+TEST(ReachService, AnswersWhatItsDialSaysAndExplainsIt) {
   ReachAnswer says = kShut;
-  ReachDesk desk([&says](const HostPort& address, const std::string& name) {
+  ReachService service([&says](const HostPort& address, const std::string& name) {
     return address == kAddress && name == "node2" ? says : ReachAnswer{"another", true};
   });
   ControlRequest request = question_of("node2", kAddress, "1f");
-  EXPECT_EQ(parse_reach_answer(desk.answer(request).body).value(), kShut);
-  EXPECT_EQ(desk.explain(), "; " + not_reached_text("node2", kAddress, kShut));
+  EXPECT_EQ(parse_reach_answer(service.answer(request).body).value(), kShut);
+  EXPECT_EQ(service.explain(), "; " + not_reached_text("node2", kAddress, kShut));
   says = kReached;
-  EXPECT_EQ(parse_reach_answer(desk.answer(request).body).value(), kReached);
-  EXPECT_EQ(desk.explain(), "");
+  EXPECT_EQ(parse_reach_answer(service.answer(request).body).value(), kReached);
+  EXPECT_EQ(service.explain(), "");
   request.body = "{}";
-  EXPECT_EQ(desk.answer(request).status, 400);
+  EXPECT_EQ(service.answer(request).status, 400);
 }
 
 // A resolver keeps its caller waiting as long as it likes.
-TEST(ReachDesk, DialsNoNames) {
+TEST(ReachService, DialsNoNames) {
   int dials = 0;
-  ReachDesk desk([&dials](const HostPort&, const std::string&) { return ++dials, kReached; });
+  ReachService service([&dials](const HostPort&, const std::string&) { return ++dials, kReached; });
   for (const char* name : {"localhost", "node2.example", "10.0.0", "fe80::1%eth0", "\x1B[2J"}) {
-    const auto response = desk.answer(question_of("node2", {name, 1}, "1f"));
+    const auto response = service.answer(question_of("node2", {name, 1}, "1f"));
     EXPECT_EQ(response.status, 400) << name;
   }
   EXPECT_EQ(dials, 0);
-  EXPECT_NE(desk.answer(question_of("node2", {"localhost", 1}, "1f")).body.find("numeric addresses"),
+  EXPECT_NE(service.answer(question_of("node2", {"localhost", 1}, "1f")).body.find("numeric addresses"),
             std::string::npos);
   for (const char* number : {"10.0.0.2", "::1"}) {
-    EXPECT_EQ(desk.answer(question_of("node2", {number, 1}, "1f")).status, 200) << number;
+    EXPECT_EQ(service.answer(question_of("node2", {number, 1}, "1f")).status, 200) << number;
   }
   EXPECT_EQ(dials, 2) << "the control";
 }
@@ -153,27 +153,27 @@ class HeldDials {
   std::atomic<bool> released_ = false;
 };
 
-TEST(ReachDesk, S6DialsSoManyAtOnceAndOneForACertificate) {
+TEST(ReachService, S6DialsSoManyAtOnceAndOneForACertificate) {
   HeldDials held;
-  ReachDesk desk([&held](const HostPort&, const std::string&) { return held.dial(); });
+  ReachService service([&held](const HostPort&, const std::string&) { return held.dial(); });
   std::vector<std::jthread> asking;
   std::atomic<int> answered = 0;
   const auto ask_as = [&](std::size_t number) {
     asking.emplace_back([&, number] {
       const auto name = compose("n", number);
-      if (desk.answer(question_of(name, kAddress, name)).status == 200) ++answered;
+      if (service.answer(question_of(name, kAddress, name)).status == 200) ++answered;
     });
   };
   ask_as(0);
   ASSERT_TRUE(test_support::eventually([&] { return held.begun() == 1; }));
-  EXPECT_EQ(desk.answer(question_of("n0", {"10.0.0.3", 1}, "n0")).status, 503) << "the same certificate";
-  for (std::size_t number = 1; number < ReachDesk::kDialsMax; ++number) ask_as(number);
-  ASSERT_TRUE(test_support::eventually([&] { return held.begun() == ReachDesk::kDialsMax; }));
-  EXPECT_EQ(desk.answer(question_of("late", kAddress, "late")).status, 503);
+  EXPECT_EQ(service.answer(question_of("n0", {"10.0.0.3", 1}, "n0")).status, 503) << "the same certificate";
+  for (std::size_t number = 1; number < ReachService::kDialsMax; ++number) ask_as(number);
+  ASSERT_TRUE(test_support::eventually([&] { return held.begun() == ReachService::kDialsMax; }));
+  EXPECT_EQ(service.answer(question_of("late", kAddress, "late")).status, 503);
   held.release();
   asking.clear();
-  EXPECT_EQ(answered, static_cast<int>(ReachDesk::kDialsMax));
-  EXPECT_EQ(desk.answer(question_of("late", kAddress, "late")).status, 200) << "there is room again";
+  EXPECT_EQ(answered, static_cast<int>(ReachService::kDialsMax));
+  EXPECT_EQ(service.answer(question_of("late", kAddress, "late")).status, 200) << "there is room again";
 }
 
 const std::vector<PeerRole> kRoles = {PeerRole::kSpawner, PeerRole::kNode};

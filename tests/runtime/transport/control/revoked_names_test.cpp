@@ -23,7 +23,7 @@ class RevokedNames : public ::testing::Test {
   RevokedNames() { start(); }
   void start() {
     port.reset();
-    desk.reset();
+    service.reset();
     revoked = std::make_shared<RevokedCertificates>();
     EnrolmentHooks hooks;
     hooks.rendezvous = [this] {
@@ -34,22 +34,23 @@ class RevokedNames : public ::testing::Test {
     hooks.name_allowed = [](const std::string&) { return Status(Done{}); };
     hooks.now = [] { return std::chrono::system_clock::now(); };
     hooks.revoked = revoked;
-    desk =
-        std::move(EnrolmentDesk::open(run.authority(), test_support::enrolment_files(run), std::move(hooks)).value());
+    service = std::move(
+        EnrolmentService::open(run.authority(), test_support::enrolment_files(run), std::move(hooks)).value());
     PeerPolicy policy = run.policy({PeerRole::kNode, PeerRole::kOperator});
     policy.revoked = revoked;
     port = std::make_unique<test_support::ControlPort>(run.files(PeerRole::kSpawner, "spawner"), std::move(policy));
     const auto& server = port->server();
-    server->handle({"POST", std::string(kEnrolPath), {}}, [this](const auto& request) { return desk->enrol(request); });
+    server->handle({"POST", std::string(kEnrolPath), {}},
+                   [this](const auto& request) { return service->enrol(request); });
     server->handle({"POST", std::string(kRenewPath), {PeerRole::kNode}},
-                   [this](const auto& request) { return desk->renew(request); });
+                   [this](const auto& request) { return service->renew(request); });
     server->handle({"GET", std::string(kRendezvousPath), {PeerRole::kNode, PeerRole::kOperator}}, [this](const auto&) {
-      return ControlResponse{200, rendezvous_text(desk->rendezvous())};
+      return ControlResponse{200, rendezvous_text(service->rendezvous())};
     });
     server->serve();
   }
   [[nodiscard]] HostPort address() const { return {"127.0.0.1", port->port()}; }
-  [[nodiscard]] JoinToken token(std::uint32_t uses = 0) const { return desk->make_token(hours(24), uses).value(); }
+  [[nodiscard]] JoinToken token(std::uint32_t uses = 0) const { return service->make_token(hours(24), uses).value(); }
   // The files of a node that has enrolled, each time others.
   [[nodiscard]] TlsFiles join(const std::string& name, const JoinToken& with) {
     const auto enrolled = enrol(address(), with, name, 0);
@@ -76,7 +77,7 @@ class RevokedNames : public ::testing::Test {
 
   TestRun run{0x5eed};
   std::shared_ptr<RevokedCertificates> revoked;
-  std::unique_ptr<EnrolmentDesk> desk;
+  std::unique_ptr<EnrolmentService> service;
   std::unique_ptr<test_support::ControlPort> port;
   int joined = 0;
 };
@@ -86,7 +87,7 @@ TEST_F(RevokedNames, EveryCertificateOfTheNameIsRefusedAlsoAfterARestart) {
   const std::vector<TlsFiles> theirs = {join("node2", many), join("node2", many)};
   const TlsFiles other = join("node22", many);
   for (const TlsFiles& files : theirs) ASSERT_FALSE(is_revoked(files)) << "the control";
-  ASSERT_TRUE(desk->revoke_name("node2").ok());
+  ASSERT_TRUE(service->revoke_name("node2").ok());
   for (int life = 0; life < 2; ++life) {
     for (const TlsFiles& files : theirs) EXPECT_TRUE(is_revoked(files));
     EXPECT_FALSE(is_revoked(other));
@@ -98,7 +99,7 @@ TEST_F(RevokedNames, TheTokenThatItCameWithIsWorthNothingUnderAnyName) {
   const JoinToken its_own = token();
   const JoinToken another = token();
   (void)join("node2", its_own);
-  const auto revoked_tokens = desk->revoke_name("node2");
+  const auto revoked_tokens = service->revoke_name("node2");
   ASSERT_TRUE(revoked_tokens.ok());
   EXPECT_EQ(revoked_tokens->ids.size(), 1U);
   EXPECT_FALSE(revoked_tokens->was_standing);
@@ -110,7 +111,7 @@ TEST_F(RevokedNames, TheTokenThatItCameWithIsWorthNothingUnderAnyName) {
 
 TEST_F(RevokedNames, ANewTokenOfAPersonLetsTheNameInAgainButNotItsOldCertificates) {
   const TlsFiles before = join("node2", token());
-  ASSERT_TRUE(desk->revoke_name("node2").ok());
+  ASSERT_TRUE(service->revoke_name("node2").ok());
   start();
   const TlsFiles after = join("node2", token(1));
   EXPECT_TRUE(is_revoked(before));
@@ -118,7 +119,7 @@ TEST_F(RevokedNames, ANewTokenOfAPersonLetsTheNameInAgainButNotItsOldCertificate
   start();
   EXPECT_TRUE(is_revoked(before));
   EXPECT_FALSE(is_revoked(after));
-  ASSERT_TRUE(desk->revoke_name("node2").ok()) << "again";
+  ASSERT_TRUE(service->revoke_name("node2").ok()) << "again";
   EXPECT_TRUE(is_revoked(after));
 }
 
@@ -127,10 +128,10 @@ TEST_F(RevokedNames, TheRunsOwnTokenIsReplacedAndLetsTheNameInNoMore) {
     const std::string text = read_file(test_support::enrolment_files(run).join_token).value();
     return parse_token(text.substr(0, text.find('\n'))).value();
   };
-  ASSERT_TRUE(desk->keep_standing_token().ok());
+  ASSERT_TRUE(service->keep_standing_token().ok());
   const JoinToken before = standing();
   (void)join("node2", before);
-  const auto tokens = desk->revoke_name("node2");
+  const auto tokens = service->revoke_name("node2");
   ASSERT_TRUE(tokens.ok());
   EXPECT_TRUE(tokens->was_standing);
   EXPECT_NE(refusal("other", before).find("token was revoked"), std::string::npos);
@@ -139,24 +140,24 @@ TEST_F(RevokedNames, TheRunsOwnTokenIsReplacedAndLetsTheNameInNoMore) {
     EXPECT_NE(refusal("node2", standing()).find("thrown out"), std::string::npos) << "no person has made it";
     EXPECT_EQ(refusal("other", standing()), "") << "the control";
     start();
-    ASSERT_TRUE(desk->keep_standing_token().ok());
+    ASSERT_TRUE(service->keep_standing_token().ok());
   }
 }
 
 TEST_F(RevokedNames, ARevokedStandingTokenIsNotReplacedByTheNextSpawnerProcess) {
   const std::string path = test_support::enrolment_files(run).join_token;
-  ASSERT_TRUE(desk->keep_standing_token().ok());
-  const auto tokens = desk->tokens();
-  const auto own = std::ranges::find_if(tokens, [&](const auto& one) { return desk->is_standing(one.id); });
+  ASSERT_TRUE(service->keep_standing_token().ok());
+  const auto tokens = service->tokens();
+  const auto own = std::ranges::find_if(tokens, [&](const auto& one) { return service->is_standing(one.id); });
   ASSERT_NE(own, tokens.end());
-  ASSERT_TRUE(desk->revoke_token(own->id).ok());
+  ASSERT_TRUE(service->revoke_token(own->id).ok());
   for (int life = 0; life < 2; ++life) {
-    ASSERT_TRUE(desk->keep_standing_token().ok());
+    ASSERT_TRUE(service->keep_standing_token().ok());
     EXPECT_FALSE(std::filesystem::exists(path));
     start();
   }
   permit_standing_token(path);
-  ASSERT_TRUE(desk->keep_standing_token().ok());
+  ASSERT_TRUE(service->keep_standing_token().ok());
   EXPECT_TRUE(std::filesystem::exists(path)) << "the control";
 }
 
@@ -167,7 +168,7 @@ TEST_F(RevokedNames, WhoMayComeGetsItsCertificateRenewed) {
   EXPECT_EQ(identity_of(*next).value(), (PeerIdentity{run.run(), PeerRole::kNode, "node1"})) << "not what it asks for";
   ASSERT_TRUE(replace_file(honest.certificate, *next).ok());
   EXPECT_FALSE(is_revoked(honest));
-  ASSERT_TRUE(desk->revoke_name("node1").ok());
+  ASSERT_TRUE(service->revoke_name("node1").ok());
   EXPECT_FALSE(renew(honest).ok());
   EXPECT_TRUE(is_revoked(honest)) << "one by renewal is refused like the first";
   const TlsFiles again = join("node1", token());
@@ -179,7 +180,7 @@ TEST_F(RevokedNames, WhoMayComeGetsItsCertificateRenewed) {
 
 TEST_F(RevokedNames, TheRendezvousSaysWhoIsRefused) {
   (void)join("node2", token());
-  ASSERT_TRUE(desk->revoke_name("node2").ok());
+  ASSERT_TRUE(service->revoke_name("node2").ok());
   const TlsFiles readmitted = join("node2", token());
   const auto rendezvous = ControlClient::create(readmitted, address())->rendezvous();
   ASSERT_TRUE(rendezvous.ok()) << rendezvous.failure().message;
@@ -194,10 +195,10 @@ TEST_F(RevokedNames, WhatCannotBeWrittenDownIsNotDone) {
   const TlsFiles files = join("node2", token());
   const std::string path = test_support::enrolment_files(run).revoked;
   std::filesystem::create_directories(path + "/in/the/way");
-  EXPECT_FALSE(desk->revoke_name("node2").ok());
+  EXPECT_FALSE(service->revoke_name("node2").ok());
   EXPECT_FALSE(is_revoked(files));
   std::filesystem::remove_all(path);
-  EXPECT_TRUE(desk->revoke_name("node2").ok());
+  EXPECT_TRUE(service->revoke_name("node2").ok());
   EXPECT_TRUE(is_revoked(files)) << "the control";
 }
 

@@ -31,7 +31,9 @@ struct SaveDutyTest : testing::Test, DutyBench {
     (void)checkpoints.on(message, now);
     return duty.on(message, now);
   }
-  [[nodiscard]] CheckpointSaved saved(std::uint64_t step) const { return {truth.books.branch(), step, "abc", 1, 0.1}; }
+  [[nodiscard]] CheckpointSaved saved(std::uint64_t step) const {
+    return {truth.history.branch(), step, "abc", 1, 0.1};
+  }
   SaveAnswer ask(std::optional<SaveGoal> goal = std::nullopt) {
     last = duty.hear({"shoal checkpoint", goal}, now);
     return last.answer;
@@ -47,7 +49,7 @@ TEST_F(SaveDutyTest, WantsTheStateAfterTheStepInProgress) {
   const SaveAnswer answer = ask();
   EXPECT_EQ(answer.verdict, OperatorVerdict::kDone);
   EXPECT_EQ(answer.stage, SaveStage::kOrdered);
-  EXPECT_EQ(answer.goal, (SaveGoal{2, truth.books.branch()}));
+  EXPECT_EQ(answer.goal, (SaveGoal{2, truth.history.branch()}));
   EXPECT_THAT(answer.text, HasSubstr("after 2 steps will be saved; 1 is done"));
   EXPECT_TRUE(is_wanted());
   EXPECT_THAT(announced(last.answers), ElementsAre("checkpoint_asked"));
@@ -99,7 +101,7 @@ TEST_F(SaveDutyTest, AnOlderCheckpointIsNone) {
 TEST_F(SaveDutyTest, TellsThatItCouldNotBeSavedAndDoesNotTryAgain) {
   const SaveGoal goal = ask().goal;
   commit_step(true);
-  EXPECT_TRUE(hear(CheckpointFailed{truth.books.branch(), 2, "no space left"}).all().empty());
+  EXPECT_TRUE(hear(CheckpointFailed{truth.history.branch(), 2, "no space left"}).all().empty());
   EXPECT_EQ(ask(goal).stage, SaveStage::kFailed);
   EXPECT_THAT(last.answer.text, HasSubstr("no space left"));
   EXPECT_FALSE(is_wanted());
@@ -131,8 +133,8 @@ TEST_F(SaveDutyTest, WantsTheFirstStateOfANewBranch) {
 }
 
 TEST_F(SaveDutyTest, TakesAGoalOfADeadBranchForOneOfThisUnlessItWasSaved) {
-  const SaveGoal dead{9, Branch{truth.books.branch().value + 7}};
-  EXPECT_EQ(ask(dead).goal, (SaveGoal{2, truth.books.branch()}));
+  const SaveGoal dead{9, Branch{truth.history.branch().value + 7}};
+  EXPECT_EQ(ask(dead).goal, (SaveGoal{2, truth.history.branch()}));
   commit_step(true);
   (void)hear(saved(2));
   EXPECT_EQ(ask(SaveGoal{2, dead.branch}).stage, SaveStage::kSaved) << "this branch begins with it";

@@ -45,12 +45,12 @@ struct JoinDecision {
   std::string reason;
 };
 
-class JoinDesk {
+class JoiningReplicas {
  public:
   static constexpr Duration kSilenceMax = std::chrono::minutes(10);  // without a first state, or more of it
 
   // follows_sums: false with rounds, where a joiner copies what all agreed on (P-36).
-  explicit JoinDesk(bool follows_sums = true) : follows_sums_(follows_sums) {}
+  explicit JoiningReplicas(bool follows_sums = true) : follows_sums_(follows_sums) {}
 
   void ask(const SpawnStage& order, ProcessIncarnation process, Instant now);
   // A member says which state it has.

@@ -1,11 +1,11 @@
 // Tests who is added, at which version, and how long a commit waits for it (P-27).
-#include "runtime/cluster/recovery/join_desk.h"
+#include "runtime/cluster/recovery/joining_replicas.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-namespace shoal::join_desk_test {
+namespace shoal::joining_replicas_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -14,7 +14,7 @@ constexpr StageId kStage{1};
 constexpr Incarnation kMember{3}, kJoiner{9};
 
 struct Bench {
-  JoinDesk desk;
+  JoiningReplicas joining;
   Instant now = Instant{} + 1h;
 
   Bench() { ask(kJoiner); }
@@ -23,32 +23,32 @@ struct Bench {
     order.stage = kStage;
     order.replica = replica;
     order.donor = kMember;
-    desk.ask(order, ProcessIncarnation{4}, now);
+    joining.ask(order, ProcessIncarnation{4}, now);
   }
   void member(std::uint64_t version, std::uint64_t digest = 0) {
-    desk.member_is({kStage, kMember, {}, version, digest == 0 ? 1000 + version : digest});
+    joining.member_is({kStage, kMember, {}, version, digest == 0 ? 1000 + version : digest});
   }
   void joiner(std::uint64_t version, std::uint64_t digest = 0) {
-    EXPECT_TRUE(desk.is_ready({kStage, kJoiner, {}, version, digest == 0 ? 1000 + version : digest}, now));
+    EXPECT_TRUE(joining.is_ready({kStage, kJoiner, {}, version, digest == 0 ? 1000 + version : digest}, now));
   }
   std::optional<JoinOutcome> decide(std::uint64_t committed) {
-    const auto decisions = desk.decide(committed, now);
+    const auto decisions = joining.decide(committed, now);
     EXPECT_LE(decisions.size(), 1U);
     return decisions.empty() ? std::nullopt : std::optional(decisions.front().outcome);
   }
 };
 
-TEST(JoinDesk, AddsAtTheCommittedVersionAndTheDigestOfAMember) {
+TEST(JoiningReplicas, AddsAtTheCommittedVersionAndTheDigestOfAMember) {
   Bench bench;
   bench.member(7);
   EXPECT_EQ(bench.decide(7), std::nullopt);
   bench.joiner(7);
   EXPECT_EQ(bench.decide(7), JoinOutcome::kAdmit);
-  EXPECT_TRUE(bench.desk.joiners().empty());
+  EXPECT_TRUE(bench.joining.joiners().empty());
   EXPECT_EQ(bench.decide(7), std::nullopt);
 }
 
-TEST(JoinDesk, WaitsForAMembersWordWhicheverComesFirst) {
+TEST(JoiningReplicas, WaitsForAMembersWordWhicheverComesFirst) {
   Bench bench;
   bench.joiner(7);
   EXPECT_EQ(bench.decide(7), std::nullopt) << "nobody to compare it with";
@@ -59,7 +59,7 @@ TEST(JoinDesk, WaitsForAMembersWordWhicheverComesFirst) {
   EXPECT_EQ(bench.decide(7), JoinOutcome::kAdmit) << "an old word that comes late changes nothing";
 }
 
-TEST(JoinDesk, NeverAddsAtAnotherVersionOrAnotherDigest) {  // P-27, S-3
+TEST(JoiningReplicas, NeverAddsAtAnotherVersionOrAnotherDigest) {  // P-27, S-3
   Bench behind;
   behind.member(7);
   behind.joiner(6);
@@ -72,35 +72,35 @@ TEST(JoinDesk, NeverAddsAtAnotherVersionOrAnotherDigest) {  // P-27, S-3
   differs.member(7);
   differs.joiner(7, 42);
   EXPECT_EQ(differs.decide(7), JoinOutcome::kDiffers);
-  EXPECT_TRUE(differs.desk.joiners().empty());
+  EXPECT_TRUE(differs.joining.joiners().empty());
 }
 
-TEST(JoinDesk, HoldsTheNextCommitForALateOneAndLetsGoWhenItIsIn) {
+TEST(JoiningReplicas, HoldsTheNextCommitForALateOneAndLetsGoWhenItIsIn) {
   Bench bench;
-  EXPECT_FALSE(bench.desk.holds_commit(bench.now)) << "not while it copies";
+  EXPECT_FALSE(bench.joining.holds_commit(bench.now)) << "not while it copies";
   bench.now += 100ms;
   bench.joiner(6);
   EXPECT_EQ(bench.decide(7), JoinOutcome::kHold);
-  EXPECT_TRUE(bench.desk.holds_commit(bench.now));
+  EXPECT_TRUE(bench.joining.holds_commit(bench.now));
   EXPECT_EQ(bench.decide(7), std::nullopt) << "said once";
   bench.member(7);
   bench.joiner(7);
   EXPECT_EQ(bench.decide(7), JoinOutcome::kAdmit);
-  EXPECT_FALSE(bench.desk.holds_commit(bench.now));
+  EXPECT_FALSE(bench.joining.holds_commit(bench.now));
 }
 
-TEST(JoinDesk, AHoldIsAsLongAsTheFirstCopySuggestsWithinBounds) {
+TEST(JoiningReplicas, AHoldIsAsLongAsTheFirstCopySuggestsWithinBounds) {
   for (const auto& [copy, hold] : {std::pair{10ms, 5000ms}, {10'000ms, 20'000ms}, {300'000ms, 300'000ms}}) {
     Bench bench;
     bench.now += copy;
     bench.joiner(6);
     EXPECT_EQ(bench.decide(7), JoinOutcome::kHold);
-    EXPECT_TRUE(bench.desk.holds_commit(bench.now + hold - 1ms));
-    EXPECT_FALSE(bench.desk.holds_commit(bench.now + hold));
+    EXPECT_TRUE(bench.joining.holds_commit(bench.now + hold - 1ms));
+    EXPECT_FALSE(bench.joining.holds_commit(bench.now + hold));
   }
 }
 
-TEST(JoinDesk, ThreeHoldsWithPausesThenItIsGivenUp) {
+TEST(JoiningReplicas, ThreeHoldsWithPausesThenItIsGivenUp) {
   Bench bench;
   bench.joiner(6);
   for (std::uint64_t hold = 1; hold <= CommitHolds::kMax; ++hold) {
@@ -112,36 +112,36 @@ TEST(JoinDesk, ThreeHoldsWithPausesThenItIsGivenUp) {
     bench.now += CommitHolds::kPause;
   }
   EXPECT_EQ(bench.decide(7), JoinOutcome::kGiveUp);
-  EXPECT_TRUE(bench.desk.joiners().empty());
+  EXPECT_TRUE(bench.joining.joiners().empty());
 }
 
-TEST(JoinDesk, SilenceForLongIsGivenUp) {
+TEST(JoiningReplicas, SilenceForLongIsGivenUp) {
   Bench bench;
-  bench.now += JoinDesk::kSilenceMax - 1s;
+  bench.now += JoiningReplicas::kSilenceMax - 1s;
   EXPECT_EQ(bench.decide(7), std::nullopt);
   bench.now += 1s;
   EXPECT_EQ(bench.decide(7), JoinOutcome::kGiveUp);
 }
 
-TEST(JoinDesk, AStateThatComesIsWaitedForHoweverLongItTakes) {
+TEST(JoiningReplicas, AStateThatComesIsWaitedForHoweverLongItTakes) {
   Bench bench;
   for (std::uint64_t bytes = 1; bytes <= 100; ++bytes) {
-    bench.now += JoinDesk::kSilenceMax - 1s;
-    bench.desk.arriving(kJoiner, bytes, 100, bench.now);
+    bench.now += JoiningReplicas::kSilenceMax - 1s;
+    bench.joining.arriving(kJoiner, bytes, 100, bench.now);
     EXPECT_EQ(bench.decide(7), std::nullopt);
   }
-  bench.desk.arriving(Incarnation{77}, 1, 100, bench.now);
-  bench.now += JoinDesk::kSilenceMax;
-  bench.desk.arriving(Incarnation{77}, 2, 100, bench.now);
+  bench.joining.arriving(Incarnation{77}, 1, 100, bench.now);
+  bench.now += JoiningReplicas::kSilenceMax;
+  bench.joining.arriving(Incarnation{77}, 2, 100, bench.now);
   EXPECT_EQ(bench.decide(7), JoinOutcome::kGiveUp) << "the control: another's progress is not its own";
 }
 
-TEST(JoinDesk, AStateThatBeginsAgainAndAgainIsGivenUp) {
+TEST(JoiningReplicas, AStateThatBeginsAgainAndAgainIsGivenUp) {
   Bench bench;
   int starts = 0;
   while (bench.decide(7) != JoinOutcome::kGiveUp) {
-    bench.now += JoinDesk::kSilenceMax / 2;
-    bench.desk.arriving(kJoiner, ++starts % 2 == 0 ? 1 : 100, 100, bench.now);
+    bench.now += JoiningReplicas::kSilenceMax / 2;
+    bench.joining.arriving(kJoiner, ++starts % 2 == 0 ? 1 : 100, 100, bench.now);
     ASSERT_LT(starts, 100);
   }
   EXPECT_GT(starts, ProgressWatch::kRestartsMax);
@@ -157,7 +157,7 @@ struct SlowJoiner : Bench {
 
   explicit SlowJoiner(bool follows_sums = true) {
     if (follows_sums) return;
-    desk = JoinDesk(false);
+    joining = JoiningReplicas(false);
     ask(kJoiner);
   }
   // The state comes while steps of that length are committed; then the joiner says which version it is.
@@ -168,16 +168,16 @@ struct SlowJoiner : Bench {
       now += 250ms;
       if (now >= next) ++committed, next += step;
       bytes = std::min(bytes + bytes_per_s / 4, bytes_total);
-      desk.arriving(kJoiner, bytes, bytes_total, now);
-      decisions = desk.decide(committed, now);
+      joining.arriving(kJoiner, bytes, bytes_total, now);
+      decisions = joining.decide(committed, now);
     }
     if (!decisions.empty()) return;
     joiner(copied);
-    decisions = desk.decide(committed, now);
+    decisions = joining.decide(committed, now);
   }
 };
 
-TEST(JoinDesk, OneWhoseLinkCannotBringTheSumsOfStepsIsGivenUpAtOnceAndSaysWhy) {  // P-27a
+TEST(JoiningReplicas, OneWhoseLinkCannotBringTheSumsOfStepsIsGivenUpAtOnceAndSaysWhy) {  // P-27a
   SlowJoiner bench;
   const Instant began = bench.now;
   bench.copy(1s);
@@ -186,15 +186,15 @@ TEST(JoinDesk, OneWhoseLinkCannotBringTheSumsOfStepsIsGivenUpAtOnceAndSaysWhy) {
   EXPECT_NE(bench.decisions[0].reason.find("6.2 MB/s"), std::string::npos) << bench.decisions[0].reason;
   EXPECT_NE(bench.decisions[0].reason.find("cannot follow"), std::string::npos) << bench.decisions[0].reason;
   EXPECT_LE(bench.now - began, CopyPace::kOnTheWay + 1s) << "long before all of the state is there";
-  EXPECT_FALSE(bench.desk.holds_commit(bench.now)) << "nobody waits for it";
-  EXPECT_EQ(bench.desk.given_up().at(ProcessIncarnation{4}), bench.decisions[0].reason);
+  EXPECT_FALSE(bench.joining.holds_commit(bench.now)) << "nobody waits for it";
+  EXPECT_EQ(bench.joining.given_up().at(ProcessIncarnation{4}), bench.decisions[0].reason);
   bench.ask(Incarnation{10});
-  EXPECT_TRUE(bench.desk.given_up().empty()) << "it is tried again";
+  EXPECT_TRUE(bench.joining.given_up().empty()) << "it is tried again";
 }
 
 // 20 MB/s are enough for the sums of steps of ten seconds, half of that is not. The link stands still from one moment
 // to another, or nearly.
-TEST(JoinDesk, OneWhoseLinkStandsStillForAWhileIsNotGivenUp) {
+TEST(JoiningReplicas, OneWhoseLinkStandsStillForAWhileIsNotGivenUp) {
   for (const auto& [from, to] : {std::pair(0s, 5s), std::pair(3s, 8s), std::pair(12s, 60s)}) {
     SlowJoiner bench;
     const Instant began = bench.now;
@@ -204,14 +204,14 @@ TEST(JoinDesk, OneWhoseLinkStandsStillForAWhileIsNotGivenUp) {
       if (second % 10 == 0) ++bench.committed;
       const bool stands_still = bench.now - began > from && bench.now - began <= to;
       bench.bytes += stands_still ? 1000 : 20'000'000;
-      bench.desk.arriving(kJoiner, bench.bytes, bench.bytes_total, bench.now);
-      bench.decisions = bench.desk.decide(bench.committed, bench.now);
+      bench.joining.arriving(kJoiner, bench.bytes, bench.bytes_total, bench.now);
+      bench.decisions = bench.joining.decide(bench.committed, bench.now);
     }
     EXPECT_TRUE(bench.decisions.empty()) << from.count() << " s: " << bench.decisions[0].reason;
   }
 }
 
-TEST(JoinDesk, OneThatCanFollowIsHeldFor) {
+TEST(JoiningReplicas, OneThatCanFollowIsHeldFor) {
   SlowJoiner long_steps;
   long_steps.copy(3s);
   EXPECT_EQ(long_steps.decisions.at(0).outcome, JoinOutcome::kHold) << "five seconds are less than two steps";
@@ -225,7 +225,7 @@ TEST(JoinDesk, OneThatCanFollowIsHeldFor) {
 }
 
 // Two at a time have half of their donor's link each.
-TEST(JoinDesk, OneThatSharesItsDonorsLinkIsJudgedAsIfItWereAlone) {
+TEST(JoiningReplicas, OneThatSharesItsDonorsLinkIsJudgedAsIfItWereAlone) {
   for (const bool is_alone : {true, false}) {
     SlowJoiner bench;
     if (!is_alone) {
@@ -233,7 +233,7 @@ TEST(JoinDesk, OneThatSharesItsDonorsLinkIsJudgedAsIfItWereAlone) {
       order.stage = kStage;
       order.replica = Incarnation{20};
       order.donor = kMember;
-      bench.desk.ask(order, ProcessIncarnation{5}, bench.now);
+      bench.joining.ask(order, ProcessIncarnation{5}, bench.now);
     }
     bench.copy(1500ms);
     const bool is_given_up = bench.decisions.at(0).outcome == JoinOutcome::kGiveUp;
@@ -242,7 +242,7 @@ TEST(JoinDesk, OneThatSharesItsDonorsLinkIsJudgedAsIfItWereAlone) {
 }
 
 // What came while it was alone says all of its link; another one that comes later does not make that more.
-TEST(JoinDesk, OneThatWasAloneIsNotJudgedAsIfItHadShared) {
+TEST(JoiningReplicas, OneThatWasAloneIsNotJudgedAsIfItHadShared) {
   SlowJoiner bench;
   for (int second = 1; second <= 12 && bench.decisions.empty(); ++second) {
     bench.now += 1s;
@@ -252,23 +252,23 @@ TEST(JoinDesk, OneThatWasAloneIsNotJudgedAsIfItHadShared) {
       order.stage = kStage;
       order.replica = Incarnation{20};
       order.donor = kMember;
-      bench.desk.ask(order, ProcessIncarnation{5}, bench.now);
+      bench.joining.ask(order, ProcessIncarnation{5}, bench.now);
     }
     bench.bytes += second < 7 ? 6'000'000 : 3'000'000;  // 8.3 MB/s are needed: sums of 33 MB, steps of 2 s
-    bench.desk.arriving(kJoiner, bench.bytes, bench.bytes_total, bench.now);
-    bench.decisions = bench.desk.decide(bench.committed, bench.now);
+    bench.joining.arriving(kJoiner, bench.bytes, bench.bytes_total, bench.now);
+    bench.decisions = bench.joining.decide(bench.committed, bench.now);
   }
   ASSERT_EQ(bench.decisions.size(), 1U);
   EXPECT_EQ(bench.decisions[0].outcome, JoinOutcome::kGiveUp);
   EXPECT_NE(bench.decisions[0].reason.find("its link brings 6.0 MB/s"), std::string::npos) << bench.decisions[0].reason;
 }
 
-TEST(JoinDesk, ForgetsWhoWasGivenUpWhereAllBeginsAnew) {
+TEST(JoiningReplicas, ForgetsWhoWasGivenUpWhereAllBeginsAnew) {
   SlowJoiner bench;
   bench.copy(1s);
-  ASSERT_FALSE(bench.desk.given_up().empty());
-  (void)bench.desk.end_all();
-  EXPECT_TRUE(bench.desk.given_up().empty()) << "it may serve from the start now";
+  ASSERT_FALSE(bench.joining.given_up().empty());
+  (void)bench.joining.end_all();
+  EXPECT_TRUE(bench.joining.given_up().empty()) << "it may serve from the start now";
 }
 
 // A commit that is held, for whomever, says nothing of how long a step takes; nor does a gap in what was seen.
@@ -288,19 +288,19 @@ TEST(StepPace, LeavesOutHeldStepsAndGaps) {
   EXPECT_EQ(pace.mean(), Duration(3s)) << "the newest counts a quarter";
 }
 
-TEST(JoinDesk, WhoEndsHoldsNothing) {
+TEST(JoiningReplicas, WhoEndsHoldsNothing) {
   Bench bench;
   bench.joiner(6);
   EXPECT_EQ(bench.decide(7), JoinOutcome::kHold);
-  EXPECT_EQ(bench.desk.end_on(ProcessIncarnation{5}).size(), 0U);
-  EXPECT_EQ(bench.desk.end_on(ProcessIncarnation{4}).size(), 1U);
-  EXPECT_FALSE(bench.desk.holds_commit(bench.now));
-  EXPECT_FALSE(bench.desk.is_ready({kStage, kJoiner, {}, 7, 0}, bench.now)) << "nobody asked for it any more";
+  EXPECT_EQ(bench.joining.end_on(ProcessIncarnation{5}).size(), 0U);
+  EXPECT_EQ(bench.joining.end_on(ProcessIncarnation{4}).size(), 1U);
+  EXPECT_FALSE(bench.joining.holds_commit(bench.now));
+  EXPECT_FALSE(bench.joining.is_ready({kStage, kJoiner, {}, 7, 0}, bench.now)) << "nobody asked for it any more";
 }
 
 // A joiner that now and then gets further, members that commit, words in any order: it is added only at the committed
 // version with the member's digest, and the commits held for it are bounded.
-TEST(JoinDesk, NeverAddsAWrongOneAndNeverHoldsForEver) {
+TEST(JoiningReplicas, NeverAddsAWrongOneAndNeverHoldsForEver) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
@@ -311,19 +311,19 @@ TEST(JoinDesk, NeverAddsAWrongOneAndNeverHoldsForEver) {
     std::uint64_t version = 0;
     std::uint64_t digest = 0;
     Duration held{};
-    while (!bench.desk.joiners().empty()) {
+    while (!bench.joining.joiners().empty()) {
       const auto step = std::chrono::milliseconds(random() % 3000);
       bench.now += step;
-      if (bench.desk.holds_commit(bench.now)) held += step;
+      if (bench.joining.holds_commit(bench.now)) held += step;
       const auto what = random() % 4;
-      if (what == 0 && !bench.desk.holds_commit(bench.now)) ++committed;
+      if (what == 0 && !bench.joining.holds_commit(bench.now)) ++committed;
       if (what == 1) bench.member(committed - random() % 2);
       if (what == 2) {
         version = committed - std::min<std::uint64_t>(random() % 3, committed);
         digest = random() % 20 == 0 ? 42 : 1000 + version;
         bench.joiner(version, digest);
       }
-      for (const JoinDecision& decision : bench.desk.decide(committed, bench.now)) {
+      for (const JoinDecision& decision : bench.joining.decide(committed, bench.now)) {
         if (decision.outcome != JoinOutcome::kAdmit) continue;
         ++added;
         EXPECT_EQ(version, committed);
@@ -336,4 +336,4 @@ TEST(JoinDesk, NeverAddsAWrongOneAndNeverHoldsForEver) {
 }
 
 }  // namespace
-}  // namespace shoal::join_desk_test
+}  // namespace shoal::joining_replicas_test

@@ -1,5 +1,5 @@
 // Lines are copied as they are; a torn last one was never whole, and is left out.
-#include "launch/processes/untold.h"
+#include "launch/processes/unwritten_events.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -44,14 +44,14 @@ std::optional<std::string> summary_before(const RunDirectory& run, const std::st
   return with_time(to_json_line(lines.read_all().of(*step, *event->at)), *event->at);
 }
 
-bool is_untold(const RunDirectory& run, const StartPoint& start) {
+bool is_unwritten(const RunDirectory& run, const StartPoint& start) {
   if (!start.from_checkpoint || start.version == 0) return false;
   return checkpoint_told_by(run.metrics(), start.version) != start.version;
 }
 
 }  // namespace
 
-Status leave_untold(const RunDirectory& run, const RunEvent& event, WallTime now) {
+Status leave_unwritten(const RunDirectory& run, const RunEvent& event, WallTime now) {
   auto file = MetricsFile::open(path_in(run));
   if (!file) return file.failure();
   return file->append(with_time(to_json_line(event), now));
@@ -72,9 +72,9 @@ Status tell_left(const RunDirectory& run) {
   return Done{};
 }
 
-Status tell_untold(const RunDirectory& run, const StartPoint& start, WallTime now) {
+Status tell_unwritten(const RunDirectory& run, const StartPoint& start, WallTime now) {
   if (Status told = tell_left(run); !told) return told;
-  if (!is_untold(run, start)) return Done{};
+  if (!is_unwritten(run, start)) return Done{};
   const RunEvent saved{RunEventKind::kCheckpoint, compose("step_", start.version),
                        "complete on the disk; the spawner ended before it said so", start.version};
   return append_to(run, with_time(to_json_line(saved), now));

@@ -1,5 +1,5 @@
 // One joiner at a time is looked at; nothing here knows of another.
-#include "runtime/cluster/recovery/join_desk.h"
+#include "runtime/cluster/recovery/joining_replicas.h"
 
 #include <algorithm>
 #include <utility>
@@ -22,21 +22,21 @@ namespace {
 
 }  // namespace
 
-void JoinDesk::ask(const SpawnStage& order, ProcessIncarnation process, Instant now) {
+void JoiningReplicas::ask(const SpawnStage& order, ProcessIncarnation process, Instant now) {
   given_up_.erase(process);
   joiners_.push_back({.order = order, .process = process, .since = now});
 }
 
-void JoinDesk::member_is(const StageReady& state) {
+void JoiningReplicas::member_is(const StageReady& state) {
   StageReady& known = states_[state.stage];
   if (state.version >= known.version) known = state;
 }
 
-bool JoinDesk::is_asked(Incarnation joiner) const {
+bool JoiningReplicas::is_asked(Incarnation joiner) const {
   return std::ranges::any_of(joiners_, [&](const Joiner& one) { return one.order.replica == joiner; });
 }
 
-bool JoinDesk::is_ready(const StageReady& ready, Instant now) {
+bool JoiningReplicas::is_ready(const StageReady& ready, Instant now) {
   for (Joiner& joiner : joiners_) {
     if (joiner.order.replica != ready.replica) continue;
     if (!joiner.took) joiner.took = now - joiner.since;
@@ -46,7 +46,7 @@ bool JoinDesk::is_ready(const StageReady& ready, Instant now) {
   return false;
 }
 
-void JoinDesk::arriving(Incarnation replica, std::uint64_t bytes, std::uint64_t bytes_total, Instant now) {
+void JoiningReplicas::arriving(Incarnation replica, std::uint64_t bytes, std::uint64_t bytes_total, Instant now) {
   for (Joiner& joiner : joiners_) {
     if (joiner.order.replica != replica) continue;
     (void)joiner.state.seen(bytes, now);
@@ -54,7 +54,7 @@ void JoinDesk::arriving(Incarnation replica, std::uint64_t bytes, std::uint64_t 
   }
 }
 
-std::optional<Joiner> JoinDesk::end(Incarnation joiner) {
+std::optional<Joiner> JoiningReplicas::end(Incarnation joiner) {
   const auto found =
       std::find_if(joiners_.begin(), joiners_.end(), [&](const Joiner& one) { return one.order.replica == joiner; });
   if (found == joiners_.end()) return std::nullopt;
@@ -63,7 +63,7 @@ std::optional<Joiner> JoinDesk::end(Incarnation joiner) {
   return ended;
 }
 
-std::vector<Joiner> JoinDesk::end_on(ProcessIncarnation process) {
+std::vector<Joiner> JoiningReplicas::end_on(ProcessIncarnation process) {
   given_up_.erase(process);
   std::vector<Joiner> ended;
   for (const Joiner& one : joiners_) {
@@ -73,14 +73,14 @@ std::vector<Joiner> JoinDesk::end_on(ProcessIncarnation process) {
   return ended;
 }
 
-std::vector<Joiner> JoinDesk::end_all() {
+std::vector<Joiner> JoiningReplicas::end_all() {
   states_.clear();
   given_up_.clear();
   steps_ = StepPace();
   return std::exchange(joiners_, {});
 }
 
-std::vector<JoinDecision> JoinDesk::decide(std::uint64_t committed_steps, Instant now) {
+std::vector<JoinDecision> JoiningReplicas::decide(std::uint64_t committed_steps, Instant now) {
   std::vector<JoinDecision> decisions;
   steps_.look(committed_steps, holds_commit(now), now);
   for (Joiner& joiner : joiners_) {
@@ -94,7 +94,7 @@ std::vector<JoinDecision> JoinDesk::decide(std::uint64_t committed_steps, Instan
   return decisions;
 }
 
-std::optional<JoinDecision> JoinDesk::judge(Joiner& joiner, std::uint64_t committed_steps, Instant now) {
+std::optional<JoinDecision> JoiningReplicas::judge(Joiner& joiner, std::uint64_t committed_steps, Instant now) {
   if (!joiner.ready) {
     const Duration silence = joiner.state.silence(now);
     if (silence < kSilenceMax) return judge_pace(joiner);
@@ -116,7 +116,7 @@ std::optional<JoinDecision> JoinDesk::judge(Joiner& joiner, std::uint64_t commit
 }
 
 // A commit that waits costs everybody; so does a stage with fewer replicas. Hence: often enough, long enough, not more.
-std::optional<JoinDecision> JoinDesk::judge_late(Joiner& joiner, std::uint64_t committed_steps, Instant now) {
+std::optional<JoinDecision> JoiningReplicas::judge_late(Joiner& joiner, std::uint64_t committed_steps, Instant now) {
   if (joiner.held_until && now < *joiner.held_until) return std::nullopt;
   const auto hold = joiner.holds.next(*joiner.took);
   if (joiner.held_until) {
@@ -138,21 +138,21 @@ std::optional<JoinDecision> JoinDesk::judge_late(Joiner& joiner, std::uint64_t c
 }
 
 // To wait for one that cannot follow would let it in, and then every step would take as long as its link needs.
-std::optional<JoinDecision> JoinDesk::judge_pace(const Joiner& joiner) const {
+std::optional<JoinDecision> JoiningReplicas::judge_pace(const Joiner& joiner) const {
   if (!follows_sums_ || !steps_.mean()) return std::nullopt;
   std::string why = joiner.pace.why_too_slow(*steps_.mean());
   if (why.empty()) return std::nullopt;
   return JoinDecision{JoinOutcome::kGiveUp, joiner, std::move(why)};
 }
 
-std::size_t JoinDesk::sharers_with(const Joiner& joiner) const {
+std::size_t JoiningReplicas::sharers_with(const Joiner& joiner) const {
   const auto others = std::ranges::count_if(joiners_, [&](const Joiner& other) {
     return !other.ready && other.order.stage == joiner.order.stage && other.process != joiner.process;
   });
   return 1 + static_cast<std::size_t>(others);
 }
 
-bool JoinDesk::holds_commit(Instant now) const {
+bool JoiningReplicas::holds_commit(Instant now) const {
   return std::any_of(joiners_.begin(), joiners_.end(),
                      [&](const Joiner& joiner) { return joiner.held_until && now < *joiner.held_until; });
 }

@@ -8,7 +8,7 @@
 #include "tests/support/rounds_every.h"
 #include "tests/support/supervisor_bench.h"
 
-namespace shoal::supervisor_books_test {
+namespace shoal::supervisor_history_test {
 namespace {
 
 constexpr std::size_t kEntries = 200;
@@ -32,8 +32,8 @@ CommitRound lost_now(const SupervisorCore& core) {
   return std::get<CommitRound>(core.entry_for(round).body);
 }
 
-// At each position: as SnapshotDesk would have it kept after all entries, and the last entry.
-TEST(SupervisorBooks, AreThoseOfAllEntriesWhereASnapshotStandsForTheOldest) {
+// At each position: as SnapshotSchedule would have it kept after all entries, and the last entry.
+TEST(SupervisorHistory, AreThoseOfAllEntriesWhereASnapshotStandsForTheOldest) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seeds from " << seed);
   std::size_t lost = 0;
@@ -66,7 +66,7 @@ TEST(SupervisorBooks, AreThoseOfAllEntriesWhereASnapshotStandsForTheOldest) {
 }
 
 // The control: of a snapshot at any position the entries that are needed may not be among the rest.
-TEST(SupervisorBooks, NeedTheManifestsThatASnapshotLacks) {
+TEST(SupervisorHistory, NeedTheManifestsThatASnapshotLacks) {
   std::size_t differ = 0;
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     RandomJournal journal(seed);
@@ -82,4 +82,4 @@ TEST(SupervisorBooks, NeedTheManifestsThatASnapshotLacks) {
 }
 
 }  // namespace
-}  // namespace shoal::supervisor_books_test
+}  // namespace shoal::supervisor_history_test

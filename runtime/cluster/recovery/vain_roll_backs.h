@@ -16,7 +16,7 @@
 
 namespace shoal {
 
-class Setbacks {
+class VainRollBacks {
  public:
   static inline const Bound kInVainMax{"supervision.rollbacks_in_vain", 20};
   static inline const Bound kNeverFitMax{"supervision.rollbacks_without_memory", 3};

@@ -21,14 +21,14 @@
 
 namespace shoal {
 
-class SnapshotDesk {
+class SnapshotSchedule {
  public:
   static inline const Bound kEveryDefault{"journal.snapshot_every",
                                           512};  // entries: 1.5 to 8 MB of them, some minutes to an hour
   static inline const Bound kOrdersMax{"journal.checkpoints_remembered", 4};  // as CheckpointDesk::kUnsavedMax
 
   // every: entries; 0: never.
-  explicit SnapshotDesk(std::uint64_t every) : every_(every) {}
+  explicit SnapshotSchedule(std::uint64_t every) : every_(every) {}
 
   // Starts from a snapshot, which is read in place of the entries before it.
   void begin_at(const JournalSnapshot& past) {

@@ -1,5 +1,5 @@
 // Reads each entry once, in the order in which its parts need each other.
-#include "runtime/cluster/truth/journal_books.h"
+#include "runtime/cluster/truth/journal_history.h"
 
 namespace shoal {
 
@@ -20,18 +20,18 @@ namespace {
 
 }  // namespace
 
-JournalBooks::JournalBooks(const SupervisorConfig& config)
+JournalHistory::JournalHistory(const SupervisorConfig& config)
     : lost_(config.microbatches, config.requeue_window),
       tokens_(contributions_of(config), window_of(config)),
       snapshots_(config.snapshot_every) {}
 
-void JournalBooks::begin_at(const JournalSnapshot& past) {
+void JournalHistory::begin_at(const JournalSnapshot& past) {
   branches_.see(past.highest_branch);
   tokens_.begin_at(past);
   snapshots_.begin_at(past);
 }
 
-void JournalBooks::follow(const JournalEntry& entry, const View& view) {
+void JournalHistory::follow(const JournalEntry& entry, const View& view) {
   lost_.follow(entry);
   tokens_.follow(entry, view);
   branches_.see(entry.branch);
@@ -39,7 +39,7 @@ void JournalBooks::follow(const JournalEntry& entry, const View& view) {
   if (snapshots_.is_time(entry.position)) snapshots_.take(snapshot(view), lost_.needed_from());
 }
 
-JournalSnapshot JournalBooks::snapshot(const View& view) const {
+JournalSnapshot JournalHistory::snapshot(const View& view) const {
   return {view.state(), branches_.highest(), tokens_.totals(), snapshots_.orders()};
 }
 

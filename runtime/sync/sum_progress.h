@@ -10,7 +10,7 @@
 
 namespace shoal {
 
-class SumNews {
+class SumProgress {
  public:
   static constexpr Duration kPause = std::chrono::milliseconds(500);
 

@@ -1,5 +1,6 @@
-// Books that the supervisor keeps of every entry beside the view, as it comes or at a start: each is a function of
-// the journal. Whatever is added here is in a snapshot, or SnapshotDesk is told which entries it needs.
+// History that the supervisor reads off every entry beside the view, as it comes or at a start: branches, tokens, lost
+// samples, snapshots. Each is a function of the journal. Whatever is added here is in a snapshot, or SnapshotSchedule
+// is told which entries it needs.
 //
 // Pure. Bounded by each of its parts (S-6).
 #pragma once
@@ -11,13 +12,13 @@
 #include "runtime/journal/branches.h"
 #include "runtime/journal/contributed_tokens.h"
 #include "runtime/journal/lost_samples.h"
-#include "runtime/journal/snapshot_desk.h"
+#include "runtime/journal/snapshot_schedule.h"
 
 namespace shoal {
 
-class JournalBooks {
+class JournalHistory {
  public:
-  explicit JournalBooks(const SupervisorConfig& config);
+  explicit JournalHistory(const SupervisorConfig& config);
 
   // Reads the snapshot first at a start, in place of the entries before it.
   void begin_at(const JournalSnapshot& past);
@@ -52,7 +53,7 @@ class JournalBooks {
   Branches branches_;
   LostSamples lost_;
   ContributedTokens tokens_;
-  SnapshotDesk snapshots_;
+  SnapshotSchedule snapshots_;
   bool is_entry_asked_ = false;
 };
 
