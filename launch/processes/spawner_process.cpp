@@ -124,7 +124,7 @@ Result<int> serve(const RunDirectory& directory, const OpenedRun& run, const Sup
   Spawner spawner{process, directory, run, core, port};
   start_router(spawner);
   if (auto opened = open_port(spawner); !opened) return opened.failure();
-  const auto service = open_desk(directory, spawner.rendezvous(), process);
+  const auto service = open_enrolment(directory, spawner.rendezvous(), process);
   if (!service) return service.failure();
   const auto told = start_metrics(spawner);
   const auto boss = start_supervisor(spawner);

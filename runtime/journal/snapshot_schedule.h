@@ -25,7 +25,7 @@ class SnapshotSchedule {
  public:
   static inline const Bound kEveryDefault{"journal.snapshot_every",
                                           512};  // entries: 1.5 to 8 MB of them, some minutes to an hour
-  static inline const Bound kOrdersMax{"journal.checkpoints_remembered", 4};  // as CheckpointDesk::kUnsavedMax
+  static inline const Bound kOrdersMax{"journal.checkpoints_remembered", 4};  // as CheckpointTracker::kUnsavedMax
 
   // every: entries; 0: never.
   explicit SnapshotSchedule(std::uint64_t every) : every_(every) {}

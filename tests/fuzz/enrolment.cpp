@@ -22,13 +22,13 @@ constexpr WallTime kNow{std::chrono::hours(24 * 365 * 56)};
 
 Rendezvous rendezvous() { return {RunId{77}, Term{3}, kProtocolVersion, std::chrono::milliseconds(9000)}; }
 
-struct Desk {
+struct OpenedService {
   std::unique_ptr<EnrolmentService> service;
   std::string secret;
   std::string request;  // as it stands in JSON
 };
 
-Desk open_desk() {
+OpenedService open_service() {
   set_log_level(LogLevel::kError);
   auto authority = Authority::create(scratch_path() + "/authority", RunId{77}, kNow);
   EnrolmentHooks hooks{rendezvous, [](const std::string&) { return Status(Done{}); }, [] { return kNow; }};
@@ -39,8 +39,8 @@ Desk open_desk() {
   return {std::move(*service), secret_text(token->secret), request.substr(1, request.size() - 2)};
 }
 
-Desk& service() {
-  static Desk opened = open_desk();
+OpenedService& service() {
+  static OpenedService opened = open_service();
   return opened;
 }
 

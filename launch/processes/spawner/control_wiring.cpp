@@ -25,8 +25,8 @@ Status name_allowed(const std::string& name, const std::set<std::string>& refuse
 
 }  // namespace
 
-Result<std::shared_ptr<EnrolmentService>> open_desk(const RunDirectory& run, const Rendezvous& rendezvous,
-                                                    const ActorProcess& process) {
+Result<std::shared_ptr<EnrolmentService>> open_enrolment(const RunDirectory& run, const Rendezvous& rendezvous,
+                                                         const ActorProcess& process) {
   auto authority = Authority::open(run.certs());
   if (!authority) return authority.failure();
   EnrolmentHooks hooks;

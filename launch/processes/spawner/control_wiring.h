@@ -24,8 +24,9 @@ struct SpawnerPort {
 };
 
 // Opens the service that admits newcomers, and keeps the token of the line to paste.
-[[nodiscard]] Result<std::shared_ptr<EnrolmentService>> open_desk(const RunDirectory& run, const Rendezvous& rendezvous,
-                                                                  const ActorProcess& process);
+[[nodiscard]] Result<std::shared_ptr<EnrolmentService>> open_enrolment(const RunDirectory& run,
+                                                                       const Rendezvous& rendezvous,
+                                                                       const ActorProcess& process);
 
 // Opens a control endpoint that has what comes to the port from now on; before it serves, that waits.
 [[nodiscard]] Result<std::shared_ptr<ControlServer>> open_control(ActorProcess& process, const PeerPolicy& people);

@@ -1,4 +1,4 @@
-// Tells the desk what happens, and puts its decisions into letters and events.
+// Tells the tracker what happens, and puts its decisions into letters and events.
 #include "runtime/cluster/duties/checkpoints.h"
 
 #include <cmath>
@@ -10,14 +10,14 @@ namespace shoal {
 Answers CheckpointDuty::on(const Commit& commit, Instant /*now*/) {
   if (commit.checkpoint_by.empty()) return {};
   const auto rank = commit.is_last ? CheckpointOrder::Rank::kLast : CheckpointOrder::Rank::kOneOfMany;
-  desk_.order(truth_.view().committed_steps(), commit.checkpoint_by, rank, truth_.clock.outside_rounds());
+  tracker_.order(truth_.view().committed_steps(), commit.checkpoint_by, rank, truth_.clock.outside_rounds());
   return {};
 }
 
 Answers CheckpointDuty::on(const CheckpointSaved& saved, Instant /*now*/) {
   Answers answers;
-  if (saved.branch != truth_.history.branch() || !desk_.is_news(saved.step)) return answers;
-  desk_.saved(saved.step, saved.weights_sha256);
+  if (saved.branch != truth_.history.branch() || !tracker_.is_news(saved.step)) return answers;
+  tracker_.saved(saved.step, saved.weights_sha256);
   answers.send(
       to_metrics(),
       RunEvent{RunEventKind::kCheckpoint, compose("step_", saved.step),
@@ -31,11 +31,11 @@ Answers CheckpointDuty::on(const CheckpointSaved& saved, Instant /*now*/) {
 
 Answers CheckpointDuty::on(const CheckpointFailed& failed, Instant /*now*/) {
   Answers answers;
-  if (failed.branch != truth_.history.branch() || !desk_.is_news(failed.step)) return answers;
+  if (failed.branch != truth_.history.branch() || !tracker_.is_news(failed.step)) return answers;
   const bool is_last = truth_.last_step.is_committed() && failed.step == truth_.view().committed_steps();
   answers.announce(RunEventKind::kCheckpointFailed, compose("step_", failed.step),
                    failed.reason + (is_last ? "" : "; the next one is tried"));
-  desk_.failed(failed.step);
+  tracker_.failed(failed.step);
   if (is_last) answers.tell(last_one_failed(failed.reason));
   answers.tell(LossDue{});
   answers.tell(CommitDue{});
@@ -44,44 +44,45 @@ Answers CheckpointDuty::on(const CheckpointFailed& failed, Instant /*now*/) {
 
 Answers CheckpointDuty::on(const StateProgress& progress, Instant /*now*/) {
   const bool is_ours = progress.branch == truth_.history.branch() && progress.stage.value < truth_.config.stages;
-  if (is_ours && progress.is_shard) desk_.progress(progress, truth_.clock.outside_rounds());
+  if (is_ours && progress.is_shard) tracker_.progress(progress, truth_.clock.outside_rounds());
   return {};
 }
 
 Answers CheckpointDuty::on(const StateUnavailable& lost, Instant /*now*/) {
-  desk_.shard_lost(lost, truth_.clock.outside_rounds());
+  tracker_.shard_lost(lost, truth_.clock.outside_rounds());
   return {};
 }
 
 Answers CheckpointDuty::on(const CheckpointDelayed& delayed, Instant /*now*/) {
   Answers answers;
-  if (desk_.owe()) answers.announce(RunEventKind::kCheckpointDelayed, compose("step_", delayed.version), delayed.why);
+  if (tracker_.owe())
+    answers.announce(RunEventKind::kCheckpointDelayed, compose("step_", delayed.version), delayed.why);
   return answers;
 }
 
 Answers CheckpointDuty::on(const CheckpointWanted& /*wanted*/, Instant /*now*/) {
-  (void)desk_.owe();
+  (void)tracker_.owe();
   return {};
 }
 
 Answers CheckpointDuty::on(const LastStateUnsaved& /*unsaved*/, Instant /*now*/) {
-  desk_.order_late(truth_.view().committed_steps(), truth_.roster.savers(truth_.config.stages),
-                   truth_.clock.outside_rounds());
+  tracker_.order_late(truth_.view().committed_steps(), truth_.roster.savers(truth_.config.stages),
+                      truth_.clock.outside_rounds());
   return {};
 }
 
 Answers CheckpointDuty::on(const ProcessGone& gone, Instant /*now*/) {
-  if (gone.role == ProcessRole::kStorage && !truth_.is_ending()) desk_.storage_lost(truth_.clock.outside_rounds());
+  if (gone.role == ProcessRole::kStorage && !truth_.is_ending()) tracker_.storage_lost(truth_.clock.outside_rounds());
   return {};
 }
 
 Answers CheckpointDuty::on(const MemberLost& lost, Instant /*now*/) {
-  desk_.replica_lost(lost.replica, truth_.clock.outside_rounds());
+  tracker_.replica_lost(lost.replica, truth_.clock.outside_rounds());
   return {};
 }
 
 Answers CheckpointDuty::on(const BranchBegins& begins, Instant /*now*/) {
-  desk_.begin_from(begins.start.from_checkpoint ? begins.start.version : 0, begins.start.weights_sha256);
+  tracker_.begin_from(begins.start.from_checkpoint ? begins.start.version : 0, begins.start.weights_sha256);
   return {};
 }
 
@@ -91,22 +92,22 @@ Answers CheckpointDuty::on(const ReturnBegins& /*begins*/, Instant /*now*/) {
   const bool is_of_this_branch = start.from_checkpoint && start.version <= steps;
   const auto rank =
       steps < truth_.config.steps_target ? CheckpointOrder::Rank::kOneOfMany : CheckpointOrder::Rank::kLast;
-  desk_.go_on_from(is_of_this_branch ? start.version : 0, is_of_this_branch ? start.weights_sha256 : std::string(),
-                   rank, truth_.clock.outside_rounds());
+  tracker_.go_on_from(is_of_this_branch ? start.version : 0, is_of_this_branch ? start.weights_sha256 : std::string(),
+                      rank, truth_.clock.outside_rounds());
   return {};
 }
 
 Answers CheckpointDuty::on(const EndsAgain& /*again*/, Instant /*now*/) {
-  desk_.begin_from(truth_.config.start.version, truth_.config.start.weights_sha256);
+  tracker_.begin_from(truth_.config.start.version, truth_.config.start.weights_sha256);
   return {};
 }
 
 Answers CheckpointDuty::on(const TickCame& /*tick*/, Instant /*now*/) {
   Answers answers;
-  const auto version = desk_.version_under_way();
+  const auto version = tracker_.version_under_way();
   if (!truth_.is_training() || !version) return answers;
   const CheckpointPatience patience{truth_.config.save_within, 5 * truth_.config.save_within};
-  const auto decision = desk_.decide(truth_.has_storage(), patience, truth_.clock.outside_rounds());
+  const auto decision = tracker_.decide(truth_.has_storage(), patience, truth_.clock.outside_rounds());
   const std::string name = compose("step_", *version);
   switch (decision.action) {
     case CheckpointOrder::Action::kWait: break;
@@ -126,12 +127,12 @@ Answers CheckpointDuty::on(const TickCame& /*tick*/, Instant /*now*/) {
 void CheckpointDuty::ask_again(std::uint64_t version, Answers& answers) {
   const std::vector<Incarnation> holders = truth_.roster.savers(truth_.config.stages);
   for (std::uint32_t stage = 0; stage < holders.size(); ++stage) {
-    if (desk_.is_at_storage(StageId{stage})) continue;
+    if (tracker_.is_at_storage(StageId{stage})) continue;
     const Incarnation replica = holders[stage];
     answers.send(to_stage(truth_.view().members().process_of(replica), replica),
                  SaveState{truth_.history.branch(), version, StageId{stage}, replica});
   }
-  desk_.asked(holders);
+  tracker_.asked(holders);
 }
 
 EndOfRun CheckpointDuty::last_one_failed(const std::string& reason) const {
@@ -140,7 +141,7 @@ EndOfRun CheckpointDuty::last_one_failed(const std::string& reason) const {
   return {has_failed ? last.stopped()->exit_status : 3,
           compose(has_failed ? last.stopped()->reason + ", but " : "", "the last checkpoint (step ",
                   truth_.view().committed_steps(), ") could not be saved: ", reason, "; the newest one is of step ",
-                  desk_.saved_version(), "; ", truth_.config.resume_hint),
+                  tracker_.saved_version(), "; ", truth_.config.resume_hint),
           RunEventKind::kFailed};
 }
 

@@ -1,5 +1,5 @@
 // Follows the checkpoints of a run: which is ordered, how far it is, what becomes of one that is lost on its way
-// (P-29a; CheckpointDesk decides).
+// (P-29a; CheckpointTracker decides).
 //
 // A checkpoint that was lost is asked for again: of the next commit, or, the last one, of its holders. A last
 // checkpoint that cannot be saved ends the run as a failure.
@@ -11,7 +11,7 @@ namespace shoal {
 
 class CheckpointDuty {
  public:
-  CheckpointDuty(const Truth& truth, CheckpointDesk& desk) : truth_(truth), desk_(desk) {}
+  CheckpointDuty(const Truth& truth, CheckpointTracker& tracker) : truth_(truth), tracker_(tracker) {}
 
   [[nodiscard]] Answers on(const Commit& commit, Instant now);
   [[nodiscard]] Answers on(const CheckpointSaved& saved, Instant now);
@@ -33,7 +33,7 @@ class CheckpointDuty {
   [[nodiscard]] EndOfRun last_one_failed(const std::string& reason) const;
 
   const Truth& truth_;
-  CheckpointDesk& desk_;
+  CheckpointTracker& tracker_;
 };
 
 }  // namespace shoal

@@ -12,7 +12,7 @@
 #include "runtime/cluster/balance/measured_speeds.h"
 #include "runtime/cluster/ballots.h"
 #include "runtime/cluster/last_step.h"
-#include "runtime/cluster/recovery/checkpoint_desk.h"
+#include "runtime/cluster/recovery/checkpoint_tracker.h"
 #include "runtime/cluster/recovery/fallback.h"
 #include "runtime/cluster/recovery/joining_replicas.h"
 #include "runtime/cluster/recovery/replacement.h"
@@ -39,7 +39,7 @@ struct Truth {
   std::string misfit;                          // starting: why no places are found for as many workers as are wanted
   JoiningReplicas joins;                       // joining
   Ballots ballots;                             // steps, and of rounds: rounds
-  CheckpointDesk checkpoints;                  // the duty of the same name
+  CheckpointTracker checkpoints;               // the duty of the same name
   LastStep last_step;                          // ending
   Fallback fallback;                           // losses
   StartSearch search;                          // roll-back

@@ -11,8 +11,8 @@ namespace shoal {
 // Returns the newest state that is safe or on its way to storage, or else the one that the next commit brings.
 SaveGoal SaveDuty::newest() const {
   const std::uint64_t version = truth_.view().committed_steps();
-  const CheckpointDesk& desk = truth_.checkpoints;
-  const bool is_there = version > 0 && (desk.has(version) || desk.version_under_way() == version);
+  const CheckpointTracker& tracker = truth_.checkpoints;
+  const bool is_there = version > 0 && (tracker.has(version) || tracker.version_under_way() == version);
   const bool is_last = truth_.last_step.is_committed();
   return {is_there || is_last ? version : version + 1, truth_.history.branch()};
 }
@@ -81,8 +81,8 @@ void SaveDuty::want(const SaveGoal& goal, const std::string& reason, Answers& an
     delayed_.clear();
     answers.announce(RunEventKind::kCheckpointAsked, compose("step_", goal.step), reason);
   }
-  const CheckpointDesk& desk = truth_.checkpoints;
-  const bool is_on_its_way = desk.version_under_way().value_or(0) >= goal.step;
+  const CheckpointTracker& tracker = truth_.checkpoints;
+  const bool is_on_its_way = tracker.version_under_way().value_or(0) >= goal.step;
   if (!is_on_its_way && !truth_.last_step.is_committed()) answers.tell(CheckpointWanted{});
 }
 

@@ -1,4 +1,4 @@
-// The duty that follows checkpoints (checkpoint_desk_test.cpp tests what becomes of an order).
+// The duty that follows checkpoints (checkpoint_tracker_test.cpp tests what becomes of an order).
 #include <gtest/gtest.h>
 
 #include "runtime/cluster/duties/checkpoints.h"

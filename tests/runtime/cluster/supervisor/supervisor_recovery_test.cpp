@@ -324,7 +324,7 @@ TEST(Recovery, AFewCheckpointsAreUnderWayAndTheNextIsOwed) {
   SupervisorBench bench(config);
   bench.join(8, ProcessRole::kStorage);
   bench.train();
-  for (std::size_t order = 0; order < CheckpointDesk::kUnsavedMax; ++order) {
+  for (std::size_t order = 0; order < CheckpointTracker::kUnsavedMax; ++order) {
     bench.step();
     EXPECT_FALSE(bench.last_commit().checkpoint_by.empty());
   }
@@ -332,7 +332,7 @@ TEST(Recovery, AFewCheckpointsAreUnderWayAndTheNextIsOwed) {
     bench.step();
     EXPECT_TRUE(bench.last_commit().checkpoint_by.empty());
   }
-  EXPECT_EQ(bench.core.view().committed_steps(), CheckpointDesk::kUnsavedMax + 3) << "training does not wait";
+  EXPECT_EQ(bench.core.view().committed_steps(), CheckpointTracker::kUnsavedMax + 3) << "training does not wait";
   EXPECT_EQ(events(bench, RunEventKind::kCheckpointDelayed), 1U);
   bench.saved(1);
   bench.step();

@@ -16,7 +16,7 @@
 
 namespace shoal {
 
-class CheckpointDesk {
+class CheckpointTracker {
  public:
   static inline const Bound kUnsavedMax{"supervision.unsaved_checkpoints",
                                         4};  // sets of shards that may wait for the disk
