@@ -7,8 +7,9 @@
 //   joining stage ──FetchState──▶ storage, or a replica of its stage ──StateImage | StateUnavailable──▶ joining stage
 //   donor ──StepSum, of each step since its image──▶ joining stage; of a round ──▶ FetchState's sender, which missed it
 //   receiver of state ──StateProgress──▶ its giver, supervisor: how far it has come
-//   router ──StateUnavailable──▶ supervisor: a shard that a broken link may have lost
-//   node's tracer ──FileChunk──▶ storage ──FileKept──▶ node's tracer: logs and traces of processes on other machines
+//   router ──StateUnavailable──▶ supervisor: a shard that a broken link may have lost; storage: one that it does not
+//   have node's tracer ──FileChunk──▶ storage ──FileKept──▶ node's tracer: logs and traces of processes on other
+//   machines
 #pragma once
 
 #include <cstdint>
@@ -144,7 +145,7 @@ struct StateUnavailable {
   Incarnation replica;  // the replica that waits for it; for a shard, its owner
   std::uint64_t step = 0;
   std::string reason;
-  Incarnation donor{};  // the replica that cannot give it, or gave it; 0: storage; for a shard, its owner
+  Incarnation donor{};  // the replica that cannot give it, or gave it; 0: storage says it, also of a shard
   friend bool operator==(const StateUnavailable&, const StateUnavailable&) = default;
 };
 

@@ -2,8 +2,8 @@
 // the run: why the process gave itself up when nobody in it could be told, how the run failed where no metrics actor
 // was alive to say so, and a checkpoint that was complete on the disk.
 //
-// metrics.jsonl has one writer at a time. So they wait in a file of their own, untold.jsonl, until the next start,
-// and stand before what that start says.
+// metrics.jsonl has one writer at a time. So they wait in a file of their own until the next start, and stand
+// before what that start says. Its name, untold.jsonl, is that of runs which an earlier version left.
 #pragma once
 
 #include "launch/processes/run_directory.h"

@@ -173,15 +173,23 @@ std::vector<const ProcessRecord*> ProcessDirectory::lost_newest() const {
   return lost;
 }
 
-// An evicted node is out with all of its devices.
+// An evicted node is out with all of its devices. Only what its newest keeper started counts: one before it may have
+// had more devices.
 std::optional<Departure> ProcessDirectory::departed(std::string_view name) const {
   std::vector<const ProcessRecord*> named = newest();
   std::erase_if(named, [&](const ProcessRecord* record) {
     return record->join.name != name && name_of_process(record->join.name, record->join.device_index) != name;
   });
-  const bool is_known = !named.empty() && std::ranges::none_of(named, &ProcessRecord::is_alive);
-  if (is_known && std::ranges::any_of(named, &ProcessRecord::is_evicted)) return kWasEvicted;
-  if (is_known && std::ranges::all_of(named, &ProcessRecord::has_left)) return kLeft;
+  const ProcessRecord* last = nullptr;  // to join
+  for (const auto& [process, record] : processes_) {
+    if (std::ranges::find(named, &record) != named.end()) last = &record;
+  }
+  if (last == nullptr) return std::nullopt;
+  std::erase_if(named,
+                [last](const ProcessRecord* record) { return keeper_of(record->join) != keeper_of(last->join); });
+  const bool is_gone = std::ranges::none_of(named, &ProcessRecord::is_alive);
+  if (is_gone && std::ranges::any_of(named, &ProcessRecord::is_evicted)) return kWasEvicted;
+  if (is_gone && std::ranges::all_of(named, &ProcessRecord::has_left)) return kLeft;
   return std::nullopt;
 }
 

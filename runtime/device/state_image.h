@@ -55,7 +55,8 @@ class StateImageBytes {
   StateImageBytes& operator=(const StateImageBytes&) = delete;
 
   [[nodiscard]] std::uint64_t byte_count() const { return byte_count_; }
-  // The bytes from `offset` on, which are there (ensured): no reader is behind it that has not released them.
+  // Reads the bytes from `offset` on, which is not before the place of the slowest reader (ensured): what lies before
+  // that may be gone.
   void read(std::uint64_t offset, std::span<std::byte> to) const;
   void keep();
   [[nodiscard]] std::uint64_t kept_bytes() const;

@@ -63,14 +63,15 @@ Status check_sums_can_travel(const Config& config) {
   for (std::size_t stage = 0; stage < stages->size(); ++stage) {
     const std::uint64_t bytes = largest_sum((*stages)[stage], config.sync) * bytes_each;
     if (bytes <= kTensorBytesMax) continue;
-    const std::string sum = has_rounds ? "the mean of a round over a fragment" : "the sum of a step";
+    const std::string sum =
+        has_rounds ? "the mean of a round over a fragment of stage " : "the sum of a step over stage ";
     const std::string more_fragments =
         has_rounds ? compose(", or each stage into more than ", config.sync.fragments, " fragments (sync.fragments)")
                    : "";
     return fail(Error::kUsage,
-                compose(sum, " of stage ", stage, " has ", bytes >> 20U, " MiB, and a replica that joins ",
-                        "can be given at most ", kTensorBytesMax >> 20U, "; cut the model into more than ",
-                        config.pipeline.stages, " stages (pipeline.stages)", more_fragments));
+                compose(sum, stage, " has ", bytes >> 20U, " MiB, and a replica that joins ", "can be given at most ",
+                        kTensorBytesMax >> 20U, "; cut the model into more than ", config.pipeline.stages,
+                        " stages (pipeline.stages)", more_fragments));
   }
   return Done{};
 }

@@ -216,7 +216,8 @@ class SingleRun {
     if (!is_owed_ || is_useless) return Done{};
     is_owed_ = false;
     if (const auto saved = save(); !saved) {
-      recorder_.write(RunEvent{RunEventKind::kCheckpointFailed, "storage", saved.failure().message, applied});
+      recorder_.write(
+          RunEvent{RunEventKind::kCheckpointFailed, compose("step_", applied), saved.failure().message, applied});
     }
     return Done{};
   }

@@ -5,10 +5,10 @@
 // a copy stops everybody for nothing, and one that is longer costs no more than the copy, for it ends when the joiner
 // is in. So a hold is twice what the joiner's first state took, within kShortest and kUsual, and where a copy takes
 // longer than that a quarter more than it, up to kLongest. Its holds together are no longer than kLongest, too: where
-// copies take long, one has to do. The worker rests for kRestPerHold times what it was held for: holds that come to
-// nothing cost a run a twentieth of its time at most.
+// copies take long, one has to do. The worker of one that is given up rests for kRestPerHold times what it was held
+// for: such holds cost a run a twentieth of its time at most.
 //
-// Pure. Values.
+// Pure: durations come in and go out.
 #pragma once
 
 #include <algorithm>

@@ -86,10 +86,10 @@ class CopyPace {
     const bool is_held_in_vain = sum_seconds > step_seconds && state_seconds > held_seconds;
     if (!is_too_slow && !is_held_in_vain) return {};
     const std::string no_hold =
-        is_too_slow
-            ? ""
-            : compose("; its state takes ", number_text(state_seconds, 0), " s, and no commit is held for one of ",
-                      "more than ", number_text(held_seconds, 0), " s; more stages have smaller states");
+        is_too_slow ? ""
+                    : compose("; its state takes ", number_text(state_seconds, 0),
+                              " s, and no commit is held for one of ", "more than ", number_text(held_seconds, 0),
+                              " s; with more stages (pipeline.stages) each has a smaller state");
     return compose("its link brings ", number_text(fastest_per_second_ / 1e6, 1), " MB/s: the sum of a step (at least ",
                    number_text(static_cast<double>(bytes_total_) / kSumsOfState / 1e6, 1), " MB) takes ",
                    number_text(sum_seconds, 1), " s, and a step ", number_text(step_seconds, 1), " s", no_hold,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/base/text/duration_words.h"
 #include "runtime/base/text/quantity_words.h"
 
@@ -129,7 +130,7 @@ std::optional<JoinDecision> JoiningReplicas::judge_late(Joiner& joiner, std::uin
   }
   if (now < joiner.hold_not_before) return std::nullopt;
   if (auto decision = judge_pace(joiner)) return decision;
-  if (!hold) return JoinDecision{JoinOutcome::kGiveUp, joiner, "it is late" + why_in_vain(joiner)};
+  ENSURE(hold, "a joiner for which there is no further hold was given up when its last one ended");
   joiner.holds.add(*hold);
   joiner.held_until = now + *hold;
   return JoinDecision{JoinOutcome::kHold, joiner,

@@ -140,7 +140,7 @@ bool has_free_worker(const Truth& truth) {
   return std::ranges::any_of(truth.roster.processes.alive(ProcessRole::kNode), is_free);
 }
 
-// "; stage 0 has 1 of 2 replicas, 1 is joining; stages 1 and 2 have 1 of 2 replicas; no worker is free". Empty: no
+// "; stage 0 has 1 of 2 replicas, 1 is joining; stages 1 and 2 have 1 of 2 replicas each; no worker is free". Empty: no
 // stage lacks any, or replicas are where they are needed most and the run as a whole lacks none.
 std::string explain_lacking(const Truth& truth) {
   const ReplicasWanted& replicas = truth.config.replicas;
@@ -158,7 +158,7 @@ std::string explain_lacking(const Truth& truth) {
   bool waits_for_workers = false;
   for (const auto& [one, stages] : lacking) {
     text += compose("; ", enumerate("stage", stages), stages.size() == 1 ? " has " : " have ", one.have, " of ",
-                    one.wanted, " replicas");
+                    one.wanted, stages.size() == 1 ? " replicas" : " replicas each");
     if (one.joining > 0) text += compose(", ", one.joining, " ", is_or_are(one.joining), " joining");
     waits_for_workers = waits_for_workers || one.have + one.joining < one.wanted;
   }

@@ -69,8 +69,7 @@ struct WorkEnd {
 using MetricsOutput =
     std::variant<StepRecord, EvalRecord, EvalProgress, FinalRecord, ViewRecord, RunEvent, SummaryRecord>;
 
-// Returns the steps applied of an output that ends a run ("finished", RunEventKind::kStopped, "failed"). A summary goes
-// before it.
+// Returns the steps applied of an output that ends a run (ends_run()). A summary goes before it.
 [[nodiscard]] std::optional<std::uint64_t> steps_at_end(const MetricsOutput& output);
 
 class MetricsCore {

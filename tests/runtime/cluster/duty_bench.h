@@ -34,6 +34,7 @@ struct DutyBench {
     truth.follow(TermBegins{}, now);
   }
 
+  std::uint32_t started_by = 0;  // the keeper of whoever joins from here on
   ProcessIncarnation join(const std::string& name, ProcessRole role = ProcessRole::kNode,
                           std::uint32_t device_index = 0, std::uint64_t memory_bytes = 0) {
     const ProcessIncarnation process = numbers.take_process();
@@ -42,7 +43,7 @@ struct DutyBench {
     join.role = role;
     join.device_index = device_index;
     join.offer.memory_bytes = memory_bytes;
-    join.nonce = process.value;
+    join.nonce = nonce_of_start(started_by, static_cast<std::uint32_t>(process.value));
     (void)truth.roster.processes.admit(join, process);
     return process;
   }

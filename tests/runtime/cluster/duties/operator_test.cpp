@@ -143,6 +143,21 @@ TEST_F(OperatorDutyTest, SaysThatADrainedNodeHasLeft) {
       << "a person has started it again";
 }
 
+// Its keeper before it had a second device.
+TEST_F(OperatorDutyTest, ANodeThatAPersonStartedAgainWithFewerDevicesComesBack) {
+  const ProcessIncarnation second = join_device("node1", 1);
+  for (const ProcessIncarnation device : {process(0, 0), second}) {
+    truth.roster.processes.evict(device);
+    truth.roster.processes.lose(device, "evicted");
+  }
+  ASSERT_EQ(duty.obey(order_of(OperatorVerb::kDrain, "node1"), now).answer.verdict, OperatorVerdict::kDone);
+  started_by = 7;
+  truth.roster.processes.lose(join("node1"));
+  for (const OperatorVerb verb : {OperatorVerb::kKill, OperatorVerb::kDrain}) {
+    EXPECT_EQ(duty.obey(order_of(verb, "node1"), now).answer.verdict, OperatorVerdict::kAbsent) << "it is asked again";
+  }
+}
+
 // The control: a keeper starts one of them again.
 TEST_F(OperatorDutyTest, ANodeOfWhichADeviceWasLostHasNotLeft) {
   const ProcessIncarnation second = join_device("node1", 1);

@@ -167,7 +167,7 @@ TEST(CommitHolds, NobodyIsHeldForACopyThatTakesLongerThanAHold) {
   const std::string& why = joining.outcome->reason;
   EXPECT_NE(why.find("its state takes 429 s, and no commit is held for one of more than 240 s"), std::string::npos)
       << why;
-  EXPECT_NE(why.find("more stages have smaller states"), std::string::npos) << why;
+  EXPECT_NE(why.find("with more stages (pipeline.stages) each has a smaller state"), std::string::npos) << why;
   EXPECT_EQ(joining.outcome->joiner.holds.rest(), 10min);
 }
 

@@ -33,7 +33,7 @@ TEST_F(WaitingWords, StatusNamesAStageThatHasFewerThanItShould) {
   leave(1, 1);
   EXPECT_THAT(words(), EndsWith("; stage 1 has 1 of 2 replicas; no worker is free")) << "nobody was lost";
   leave(0, 1);
-  EXPECT_THAT(words(), EndsWith("; stages 0 and 1 have 1 of 2 replicas; no worker is free"));
+  EXPECT_THAT(words(), EndsWith("; stages 0 and 1 have 1 of 2 replicas each; no worker is free"));
   SpawnStage order;
   order.stage = StageId{0};
   order.replica = Incarnation{99};
