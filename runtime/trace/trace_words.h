@@ -34,6 +34,7 @@ void trace_whole_entry(const ActorTrace& trace, const JournalEntry& entry, std::
 // A commit's content as one number: equal for equal commits, whether or not their details travelled with them (S-2).
 [[nodiscard]] std::uint64_t content_number(const Commit& commit);
 // Records what people are told as kNote, losses as kFault, starts over as kRestart. span: of what follows from it.
+// run_event_detail.h reads it again.
 void trace_event(const ActorTrace& trace, const Cause& cause, const RunEvent& event, std::uint64_t span = 0);
 
 }  // namespace shoal

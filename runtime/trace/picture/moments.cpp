@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "messages/values/run_events.h"
 #include "runtime/base/compose.h"
 #include "runtime/trace/report/endings.h"
+#include "runtime/trace/run_event_detail.h"
 
 namespace shoal {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMomentsMax = 12;
 
 // Returns a caption for what the supervisor and the sync groups tell people; empty for what is left out.
-std::string sentence_of(std::string_view told) {
+std::string sentence_of(const TracedRunEvent& told) {
   static const std::map<RunEventKind, std::string> kSentences = {
       {RunEventKind::kProcessLost, "the spawner notices that a process is gone:"},
       {RunEventKind::kProcessLeft, "a process leaves, as it was asked to:"},
@@ -35,12 +35,9 @@ std::string sentence_of(std::string_view told) {
        "microbatches that only the dead replica had counted are asked for again, stage"},
       {RunEventKind::kMicrobatchTwice, "a microbatch was computed twice: the stage is zeroed and replayed, stage"},
       {RunEventKind::kCheckpoint, "a checkpoint is on disk:"}};
-  const auto end = told.find(' ');
-  const auto kind = run_event_kind(told.substr(0, end));
-  const auto found = kind ? kSentences.find(*kind) : kSentences.end();
+  const auto found = kSentences.find(told.kind);
   if (found == kSentences.end()) return {};
-  const std::string subject = end == std::string_view::npos ? "" : std::string(told.substr(end + 1));
-  return found->second.ends_with(':') ? found->second + " " + subject : found->second;
+  return found->second.ends_with(':') ? compose(found->second, " ", told.subject) : found->second;
 }
 
 class Moments {
@@ -63,12 +60,11 @@ class Moments {
       const TraceEvent& event = traced.event;
       const bool is_told = event.kind == TraceKind::kFault || event.kind == TraceKind::kNote ||
                            event.kind == TraceKind::kRestart || event.kind == TraceKind::kRollBack;
-      if (!is_told) continue;
-      const std::string_view told = event.detail_text();
-      std::string text = sentence_of(told);
+      const auto told = run_event_of(event.detail_text());
+      if (!is_told || !told) continue;
+      std::string text = sentence_of(*told);
       if (text.ends_with("stage")) text += compose(" ", event.cause.hop);
-      const bool is_fault = told.starts_with(
-          word_of(RunEventKind::kStageEnded));  // ended by itself; with its process, the process is lost
+      const bool is_fault = told->kind == RunEventKind::kStageEnded;  // by itself; with its process, that one is lost
       if (is_fault) faults_.push_back(traced.time_ns);
       if (!text.empty()) add(traced.time_ns, text, is_fault);
     }

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "messages/values/run_events.h"
+#include "runtime/trace/run_event_detail.h"
 
 namespace shoal {
 namespace {
@@ -46,12 +46,9 @@ std::vector<LifeEnd> life_ends(const RunTrace& trace) {
     ends.push_back(life.is_whole || is_with_the_run ? LifeEnd::kInOrder : LifeEnd::kCutOff);
   }
   for (const TracedEvent& traced : trace.events) {
-    const std::string_view told = traced.event.detail_text();
-    const auto space = told.find(' ');
-    const bool is_left =
-        run_event_kind(told.substr(0, space)) == RunEventKind::kProcessLeft && space != std::string_view::npos;
-    if (traced.event.kind != TraceKind::kNote || !is_left) continue;
-    const auto life = life_at(trace, told.substr(space + 1), traced.time_ns);
+    const auto told = run_event_of(traced.event.detail_text());
+    if (traced.event.kind != TraceKind::kNote || !told || told->kind != RunEventKind::kProcessLeft) continue;
+    const auto life = life_at(trace, told->subject, traced.time_ns);
     if (life) ends[*life] = LifeEnd::kLeft;
   }
   return ends;

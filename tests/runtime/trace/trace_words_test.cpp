@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "runtime/journal/view.h"
+#include "runtime/trace/run_event_detail.h"
 #include "tests/runtime/data/scratch.h"
 #include "tests/support/manual_clock.h"
 
@@ -140,6 +141,24 @@ TEST(TraceWords, LettersSayWhomTheyAreForOrFrom) {
   manifest.member = Incarnation{4};
   EXPECT_EQ(subject_of({{}, to_sync_group(StageId{1}), manifest}), Incarnation{4});
   EXPECT_EQ(subject_of({{}, to_supervisor(), Heartbeat{}}), Incarnation{});
+}
+
+TEST(TraceWords, AnEventOfTheRunIsReadAsItWasRecorded) {
+  const Scratch scratch;
+  const std::string path = trace_path(scratch.path().string(), "spawner");
+  const auto tracer = std::make_shared<Tracer>(TracerSettings{}, std::make_shared<ManualClock>());
+  trace_event(ActorTrace(tracer, "supervisor"), {}, RunEvent{RunEventKind::kProcessLost, "node2:1", "it died", 3});
+  { TraceDrain drain(tracer, path, "spawner"); }
+  const auto events = read_trace_file(path)->at(0).events;
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, TraceKind::kFault);
+  const auto told = run_event_of(events[0].detail_text());
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->kind, RunEventKind::kProcessLost);
+  EXPECT_EQ(told->subject, "node2:1");
+  EXPECT_EQ(run_event_of("restarted")->subject, "") << "a caretaker names no subject";
+  EXPECT_FALSE(run_event_of("stage_endedly 3"));
+  EXPECT_FALSE(run_event_of(""));
 }
 
 }  // namespace
