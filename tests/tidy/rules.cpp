@@ -32,10 +32,6 @@ std::string exceeds(std::string_view what, std::size_t count, std::size_t gate) 
   return std::string(what) + ": " + std::to_string(count) + ", at most " + std::to_string(gate);
 }
 
-void add_if_over(Findings& findings, const Finding& at, std::size_t count, std::size_t gate) {
-  if (count > gate) findings.push_back({at.path, at.line, exceeds(at.what, count, gate)});
-}
-
 bool is_behavior(const Function& function) {
   return function.head.find("behavior_type") != std::string::npos && function.body_end > 0;
 }
@@ -104,6 +100,10 @@ bool is_message(const SourceFile& source, const std::vector<Type>& types, const 
 }
 
 }  // namespace
+
+void add_if_over(Findings& findings, const Finding& at, std::size_t count, std::size_t gate) {
+  if (count > gate) findings.push_back({at.path, at.line, exceeds(at.what, count, gate)});
+}
 
 Findings check_file_length(const SourceFile& source) {
   Findings findings;

@@ -19,6 +19,9 @@ struct Finding {
 };
 using Findings = std::vector<Finding>;
 
+// Adds a finding at this place where there are more than `gate` of what it names.
+void add_if_over(Findings& findings, const Finding& at, std::size_t count, std::size_t gate);
+
 // Lengths of files, functions, behaviours, handlers; parameters; state fields; messages per conversation.
 [[nodiscard]] Findings check_file_length(const SourceFile& source);
 [[nodiscard]] Findings check_functions(const SourceFile& source);

@@ -17,11 +17,6 @@ std::string stem_of(const std::string& name) { return name.substr(0, name.rfind(
 
 bool is_of_tests(const std::string& path) { return path == "tests" || path.starts_with("tests/"); }
 
-Findings more_than(const std::string& path, const std::string& what, std::size_t count, std::size_t most) {
-  if (count <= most) return {};
-  return {{path, 0, what + ": " + std::to_string(count) + ", at most " + std::to_string(most)}};
-}
-
 }  // namespace
 
 Findings check_listed(const std::string& path, const std::string& name_there, std::string_view cmake_text) {
@@ -40,7 +35,9 @@ Findings check_folder_size(const std::string& folder, const std::vector<std::str
   for (const std::string& name : names) {
     if (name.ends_with(".h") || name.ends_with(".cpp")) stems.insert(stem_of(name));
   }
-  return more_than(folder, "file pairs in folder", stems.size(), kPairsMax);
+  Findings findings;
+  add_if_over(findings, {folder, 0, "file pairs in folder"}, stems.size(), kPairsMax);
+  return findings;
 }
 
 Findings check_named_files(const std::string& path, std::string_view text, const std::vector<std::string>& files) {
@@ -77,7 +74,9 @@ Findings check_has_readme(const std::string& folder, const std::vector<std::stri
 
 Findings check_readme_length(const std::string& path, std::string_view text) {
   const std::size_t most = path == "README.md" ? kFirstPageLinesMax : kReadmeLinesMax;
-  return more_than(path, "lines of a README", lines_of(text).size(), most);
+  Findings findings;
+  add_if_over(findings, {path, 0, "lines of a README"}, lines_of(text).size(), most);
+  return findings;
 }
 
 Findings check_all_named(const std::string& folder, const std::vector<std::string>& names, std::string_view map) {
