@@ -21,8 +21,6 @@ using namespace std::chrono_literals;
 
 constexpr auto kTickPeriod = 500ms;
 
-[[nodiscard]] Instant now(Self self) { return self->clock().now(); }
-
 void schedule(Self self) {
   if (self->state.is_scheduled || !self->state.core->has_job()) return;
   self->state.is_scheduled = true;

@@ -14,8 +14,6 @@ namespace {
 
 using Self = StageSelf;
 
-[[nodiscard]] Instant now(Self self) { return self->clock().now(); }
-
 // In the order of Job's alternatives: what a span is called.
 constexpr std::array<std::string_view, std::variant_size_v<Job::Variant>> kJobWords = {
     "forward",
@@ -69,7 +67,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Job::Variant>> kJobWo
   return event;
 }
 
-// What a job gave, as the checks of a trace need it: S-1 counts accumulations, S-3 compares digests.
+// Records what a job gave, as the checks of a trace need it: S-1 counts accumulations, S-3 compares digests.
 struct ResultWriter {
   Self self;
   Cause cause;  // of the job

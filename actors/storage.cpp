@@ -61,8 +61,8 @@ void ask_for_pieces(Self self) {
   self->delayed_send(self, kTickPeriod, Tick{});
 }
 
-// What came before the tick was due was in the mailbox before it: it has been taken, however long the disk held that
-// up.
+// A letter that came before the tick was due was in the mailbox before it: it has been taken, however long the disk
+// held that up.
 void tick(Self self) {
   const Instant due = std::exchange(self->state.tick_at, std::nullopt).value_or(Instant{});
   close_unread(self);

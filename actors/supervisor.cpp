@@ -26,8 +26,6 @@ constexpr Duration kDeafAfter = 500ms;  // of the router's silence
 constexpr const char* kRouterName = "router/spawner";
 constexpr std::uint64_t kEntriesTracedAgain = 64;  // at a start: a killed spawner did not write its last events
 
-[[nodiscard]] Instant now(Self self) { return self->clock().now(); }
-
 [[nodiscard]] std::string no_answer_for(Duration silence) {
   return compose("no answer for ", std::chrono::duration_cast<std::chrono::milliseconds>(silence).count(), " ms");
 }

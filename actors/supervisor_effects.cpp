@@ -19,8 +19,6 @@ constexpr auto kAnswerFirst = 250ms;  // for the answer to an order that ends wh
 const Bound kEntriesWithDetails{"journal.entries_with_details", 4};  // the newest travel whole (view.h)
 const Bound kNumbersReserved{"supervision.numbers_reserved", 1024};
 
-[[nodiscard]] Instant now(Self self) { return self->clock().now(); }
-
 void probe(Self self, const ProbeProcess& order) {
   auto& state = self->state;
   if (!state.settings.make_prober) return;
@@ -122,7 +120,7 @@ struct Performer {
   }
 
  private:
-  // What follows from a loss names its span.
+  // Names the span of a loss in what follows from it.
   void trace_told(const RunEvent& told) const {
     auto& state = self->state;
     const bool is_loss = told.kind == RunEventKind::kProcessLost || told.kind == RunEventKind::kStageLost ||

@@ -11,13 +11,15 @@ namespace shoal {
 
 using SupervisorSelf = SupervisorActor::stateful_pointer<SupervisorState>;
 
+[[nodiscard]] inline Instant now(SupervisorSelf self) { return self->clock().now(); }
+
 // Some 300 bytes each; JournalStore bounds their bytes.
 inline const Bound kEntriesPerLetter{"journal.entries_per_letter", 2048};
 
 // Performs each effect completely before the next. False: the journal refused an entry, and the rest did not happen.
 bool perform(SupervisorSelf self, SupervisorEffects effects);
 
-// Where the run stands, for a trace.
+// Says where the run stands, for a trace.
 [[nodiscard]] Cause trace_cause(SupervisorSelf self);
 
 // Returns "sync_group/N" or "data_loader".

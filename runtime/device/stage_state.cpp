@@ -107,7 +107,7 @@ std::shared_ptr<ImageSource> StageState::image_source() {
   return std::make_shared<StateImageSource>(std::move(bytes));
 }
 
-// Who reads later reads another version.
+// Readers that come later read another version.
 void StageState::keep_for_readers() {
   if (const auto bytes = std::exchange(read_, {}).lock()) bytes->keep();
 }

@@ -4,8 +4,8 @@
 // that anything moves. Whoever waits for one is told by StateProgress. A shard that was given to a link which breaks
 // may have been lost with it: then whoever ordered it is told at once, by StateUnavailable, unless further pieces of it
 // followed, which storage asks for again itself; of a sum, or a mean that a member missed, the replica here that gave
-// it. A part of a sum that comes is told by Progress; a Forward or Backward
-// whose way is slow, to whoever waits for that answer, as being worked on. Pure.
+// it. A part of a sum that comes is told by Progress; a Forward or Backward whose way is slow, to whoever waits for
+// that answer, as being worked on. Pure.
 #pragma once
 
 #include <cstdint>

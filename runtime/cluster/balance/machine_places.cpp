@@ -356,7 +356,7 @@ struct Misfit {
   std::size_t have = 0, places = 0;  // workers that give so much; places of these stages and of those that need more
 };
 
-// What needs most first. memories: of workers.
+// Returns those that need most first. memories: of workers.
 std::vector<Misfit> misfits_of(const std::vector<std::uint64_t>& memories, const PlacesWanted& wanted) {
   std::map<std::uint64_t, std::vector<std::size_t>, std::greater<>> by_need;
   for (std::size_t stage = 0; stage < wanted.replicas.size(); ++stage) {

@@ -105,7 +105,7 @@ std::uint64_t Truth::steps_done() const {
 
 bool Truth::may_mover_go() const { return can_mover_leave() && !checkpoints.is_saving(roster.mover->replica); }
 
-// Of those that are live and stay.
+// Looks among those that are live and stay.
 std::optional<SharedMember> Truth::superfluous() const {
   std::vector<SharedMember> members;
   for (std::uint32_t stage = 0; stage < config.stages; ++stage) {

@@ -2,7 +2,7 @@
 //
 //   SaveShard at 0 ──▶ coming ──each next piece──▶ FetchShard for others ──▶ whole, or nothing came for kGivenUp
 //
-// Where the same replica was asked to save it again, it goes on where it was: a state has one image. One that another
+// A replica that was asked to save its shard again goes on where it was: a state has one image. A shard that another
 // replica begins takes its place when it comes whole, or once nothing more of the one before comes for kStill; whoever
 // was believed to be lost must not put out the one that was asked in its place. It outlives the storage actor: one that
 // ended while it wrote a piece leaves that shard in a state that nobody knows. Bounded (S-6): kShardsMax, the one of

@@ -1,4 +1,4 @@
-// What a job asks of its executor.
+// Tests what a job asks of its executor.
 #include "runtime/pipeline/replica_job.h"
 
 #include <gtest/gtest.h>

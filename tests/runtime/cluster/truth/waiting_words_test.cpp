@@ -1,4 +1,4 @@
-// What `shoal status` says of a run that trains.
+// Tests what `shoal status` says of a run that trains.
 #include "runtime/cluster/truth/waiting_words.h"
 
 #include <gmock/gmock.h>
