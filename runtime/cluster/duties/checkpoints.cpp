@@ -32,7 +32,7 @@ Answers CheckpointDuty::on(const CheckpointSaved& saved, Instant /*now*/) {
 Answers CheckpointDuty::on(const CheckpointFailed& failed, Instant /*now*/) {
   Answers answers;
   if (failed.branch != truth_.history.branch() || !tracker_.is_news(failed.step)) return answers;
-  const bool is_last = truth_.last_step.is_committed() && failed.step == truth_.view().committed_steps();
+  const bool is_last = truth_.ending.last_step.is_committed() && failed.step == truth_.view().committed_steps();
   answers.announce(RunEventKind::kCheckpointFailed, compose("step_", failed.step),
                    failed.reason + (is_last ? "" : "; the next one is tried"));
   tracker_.failed(failed.step);
@@ -136,7 +136,7 @@ void CheckpointDuty::ask_again(std::uint64_t version, Answers& answers) {
 }
 
 EndOfRun CheckpointDuty::last_one_failed(const std::string& reason) const {
-  const LastStep& last = truth_.last_step;
+  const LastStep& last = truth_.ending.last_step;
   const bool has_failed = last.has_failed();
   return {has_failed ? last.stopped()->exit_status : 3,
           compose(has_failed ? last.stopped()->reason + ", but " : "", "the last checkpoint (step ",

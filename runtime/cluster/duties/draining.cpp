@@ -32,7 +32,7 @@ namespace {
   if (truth.roster.leavers.contains(process)) return name + " is leaving already";
   const auto stages = truth.roster.stages_of(process);
   if (stages.empty()) {
-    const bool is_starting = truth.starting.is_on(process);
+    const bool is_starting = truth.starts.replicas.is_on(process);
     return name + (is_starting ? " was about to serve and leaves before the start" : " served nothing and leaves");
   }
   const std::uint64_t steps = truth.view().committed_steps();
@@ -60,7 +60,7 @@ std::string fate_when_drained(const Truth& truth, const std::vector<ProcessIncar
 }
 
 Answers DrainDuty::on(const Leaving& leaving, Instant now) {
-  const bool is_going_on = !truth_.last_step.stopped() && !truth_.is_ending();
+  const bool is_going_on = !truth_.ending.last_step.stopped() && !truth_.is_ending();
   const bool is_heard = truth_.roster.processes.is_alive(leaving.process) && is_going_on;
   return is_heard ? on(DrainAsked{leaving.process, leaving.reason}, now) : Answers{};
 }
@@ -123,7 +123,7 @@ Answers DrainDuty::on(const LeaversDue& /*due*/, Instant /*now*/) {
 }
 
 Answers DrainDuty::on(const SavedLeaversDue& /*due*/, Instant /*now*/) {
-  if (!truth_.is_training() || truth_.last_step.is_committed()) return {};
+  if (!truth_.is_training() || truth_.ending.last_step.is_committed()) return {};
   if (!truth_.checkpoints.has(truth_.view().committed_steps()) || !truth_.last_that_leaves()) return {};
   Answers answers;
   answers.tell(StepForgotten{});  // what is done of the next step goes with them

@@ -10,8 +10,8 @@ namespace shoal {
 
 Answers EndingDuty::on(const StopAsked& stop, Instant /*now*/) {
   Answers answers;
-  if (truth_.is_ending() || last_step_.has_failed()) return answers;  // it saves, and ends anyway
-  last_step_.stop({stop.reason, RunEventKind::kStopped, stop.exit_status});
+  if (truth_.is_ending() || ending_.last_step.has_failed()) return answers;  // it saves, and ends anyway
+  ending_.last_step.stop({stop.reason, RunEventKind::kStopped, stop.exit_status});
   answers.announce(RunEventKind::kStopping, "run", stop.reason);
   if (truth_.is_training()) {
     answers.tell(CommitDue{});  // it may have waited for somebody
@@ -23,13 +23,13 @@ Answers EndingDuty::on(const StopAsked& stop, Instant /*now*/) {
 }
 
 Answers EndingDuty::on(const EndsAfterStep& ends, Instant /*now*/) {
-  last_step_.stop(ends.order);
+  ending_.last_step.stop(ends.order);
   return {};
 }
 
 Answers EndingDuty::on(const EvaluationResult& result, Instant now) {
   if (result.branch == truth_.history.branch()) {
-    if (result.complete) last_step_.evaluated(result.step);
+    if (result.complete) ending_.last_step.evaluated(result.step);
     const bool is_on_its_way = !result.complete && result.step == truth_.view().committed_steps();
     if (is_on_its_way) (void)evaluation_.seen(result.token_count, truth_.clock.outside_rounds());
   }
@@ -37,20 +37,20 @@ Answers EndingDuty::on(const EvaluationResult& result, Instant now) {
 }
 
 Answers EndingDuty::on(const TrainingBegins& begins, Instant /*now*/) {
-  last_step_.begin_from(begins.version);
+  ending_.last_step.begin_from(begins.version);
   evaluation_ = ProgressWatch(truth_.clock.outside_rounds());
   return {};
 }
 
 // Undoes the work of the run's end, which is then done again.
 Answers EndingDuty::on(const BranchBegins& /*begins*/, Instant /*now*/) {
-  last_step_.undo();
+  ending_.last_step.undo();
   return {};
 }
 
 Answers EndingDuty::on(const Commit& commit, Instant /*now*/) {
   evaluation_ = ProgressWatch(truth_.clock.outside_rounds());
-  last_step_.committed(commit.is_last);
+  ending_.last_step.committed(commit.is_last);
   return {};
 }
 
@@ -65,7 +65,7 @@ Answers EndingDuty::on(const EndDue& /*due*/, Instant /*now*/) {
   Answers answers;
   if (!truth_.is_training()) return answers;
   const std::uint64_t steps = truth_.view().committed_steps();
-  switch (last_step_.awaits(truth_.checkpoints.has(steps))) {
+  switch (ending_.last_step.awaits(truth_.checkpoints.has(steps))) {
     case RunAwaits::kSteps: return answers;
     case RunAwaits::kCheckpoint:
       if (!truth_.checkpoints.version_under_way()) answers.tell(LastStateUnsaved{});
@@ -76,7 +76,7 @@ Answers EndingDuty::on(const EndDue& /*due*/, Instant /*now*/) {
       break;
     case RunAwaits::kNothing: break;
   }
-  if (const auto& stop = last_step_.stopped()) {
+  if (const auto& stop = ending_.last_step.stopped()) {
     answers.tell(EndOfRun{stop->exit_status, stop->reason, stop->kind});
   } else {
     answers.tell(EndOfRun{0, compose("all ", counted(steps, "step"), " ", is_or_are(steps), " committed"),
@@ -90,11 +90,11 @@ Answers EndingDuty::on(const DismissalDue& /*due*/, Instant now) {
   if (truth_.phase != RunPhase::kEnding) return answers;
   const auto& processes = truth_.roster.processes;
   const auto decision =
-      dismissal_.decide({!processes.alive(ProcessRole::kNode).empty(), !processes.alive().empty()}, now);
+      ending_.dismissal.decide({!processes.alive(ProcessRole::kNode).empty(), !processes.alive().empty()}, now);
   if (decision.goes_storage) dismiss(ProcessRole::kStorage, answers);
   if (!decision.is_over) return answers;
   answers.tell(PhaseBegins{RunPhase::kOver});
-  answers.perform(dismissal_.end());
+  answers.perform(ending_.dismissal.end());
   return answers;
 }
 
@@ -108,7 +108,7 @@ Answers EndingDuty::on(const EndOfRun& end, Instant now) {
 
 // Whoever has not heard of the end comes back and asks.
 Answers EndingDuty::on(const EndsAgain& /*again*/, Instant now) {
-  dismissal_.expect_questions();
+  ending_.dismissal.expect_questions();
   const View& view = truth_.view();
   if (view.committed_steps() >= truth_.config.steps_target)
     return on(EndOfRun{0, view.finish_reason(), RunEventKind::kFinished}, now);
@@ -118,7 +118,7 @@ Answers EndingDuty::on(const EndsAgain& /*again*/, Instant now) {
 
 Answers EndingDuty::on(const HandsOver& hands_over, Instant now) {
   Answers answers;
-  dismissal_.begin(EndRun{1, hands_over.reason, true}, now);
+  ending_.dismissal.begin(EndRun{1, hands_over.reason, true}, now);
   answers.tell(PhaseBegins{RunPhase::kEnding});
   return answers;
 }
@@ -127,7 +127,7 @@ Answers EndingDuty::on(const HandsOver& hands_over, Instant now) {
 // told of, and is another one.
 Answers EndingDuty::on(const JournalFailed& failed, Instant now) {
   Answers answers;
-  const EndRun end = dismissal_.end();
+  const EndRun end = ending_.dismissal.end();
   const bool is_end_untold = truth_.phase == RunPhase::kEnding && !end.is_handed_over && failed.is_entry_asked;
   if (truth_.is_ending() && !is_end_untold) return answers;
   const std::string why = is_end_untold ? compose(end.reason, ", but ", failed.reason) : failed.reason;
@@ -150,15 +150,15 @@ void EndingDuty::tell_end(const EndOfRun& end, Instant now, Answers& answers) {
   answers.send(to_metrics(), RunEvent{end.kind, subject, end.reason, steps});
   answers.tell(PhaseBegins{RunPhase::kEnding});
   const auto status = static_cast<std::uint32_t>(end.exit_status);
-  dismissal_.begin(EndRun{end.exit_status, end.reason, false, is_good ? 0U : status}, now);
+  ending_.dismissal.begin(EndRun{end.exit_status, end.reason, false, is_good ? 0U : status}, now);
   dismiss(ProcessRole::kNode, answers);
 }
 
 void EndingDuty::dismiss(ProcessRole role, Answers& answers) const {
-  const EndRun& end = dismissal_.end();
+  const EndRun& end = ending_.dismissal.end();
   for (const ProcessIncarnation process : truth_.roster.processes.alive(role)) {
     answers.send(to_node_agent(process),
-                 EndProcess{end.reason, dismissal_.status_of(role), role == ProcessRole::kNode});
+                 EndProcess{end.reason, ending_.dismissal.status_of(role), role == ProcessRole::kNode});
   }
 }
 

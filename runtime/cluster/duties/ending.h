@@ -14,8 +14,7 @@ namespace shoal {
 
 class EndingDuty {
  public:
-  EndingDuty(const Truth& truth, LastStep& last_step, Dismissal& dismissal)
-      : truth_(truth), last_step_(last_step), dismissal_(dismissal) {}
+  EndingDuty(const Truth& truth, Ending& ending) : truth_(truth), ending_(ending) {}
 
   [[nodiscard]] Answers on(const StopAsked& stop, Instant now);
   [[nodiscard]] Answers on(const EndsAfterStep& ends, Instant now);
@@ -38,8 +37,7 @@ class EndingDuty {
   void dismiss(ProcessRole role, Answers& answers) const;
 
   const Truth& truth_;
-  LastStep& last_step_;
-  Dismissal& dismissal_;
+  Ending& ending_;
   ProgressWatch evaluation_{Instant{}};  // of the state after the newest commit
 };
 

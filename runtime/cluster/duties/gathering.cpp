@@ -10,8 +10,8 @@ Answers GatheringDuty::on(const Join& join, Instant /*now*/) {
   Answers answers;
   if (truth_.is_ending()) {  // no event: the last one of a run says how it ended
     // Whoever asks a spawner that is started again loses this one and then asks the next one.
-    if (!truth_.dismissal.is_for_good()) return answers;
-    refuse(join, JoinRefusal::kRunIsOver, "the run is over: " + truth_.dismissal.end().reason, answers);
+    if (!truth_.ending.dismissal.is_for_good()) return answers;
+    refuse(join, JoinRefusal::kRunIsOver, "the run is over: " + truth_.ending.dismissal.end().reason, answers);
     return answers;
   }
   if (is_given_up(join)) {
@@ -97,7 +97,7 @@ Answers GatheringDuty::on(const LinkedAgain& linked, Instant /*now*/) {
 Answers GatheringDuty::on(const Served& served, Instant /*now*/) {
   Answers answers;
   for (const ServedReplica& replica : roster_.compare(served.join, served.process)) {
-    if (truth_.starting.is_asked(replica.replica) || truth_.joins.is_asked(replica.replica)) continue;
+    if (truth_.starts.replicas.is_asked(replica.replica) || truth_.joins.is_asked(replica.replica)) continue;
     answers.send(to_node_agent(served.process),
                  EndStage{replica.stage, replica.replica, "it is in no view of this journal"});
   }

@@ -41,7 +41,7 @@ ReplacementQuestion JoinDuty::question(Instant now) const {
   for (const Joiner& joiner : joining_.joiners()) take(joiner.order.stage, joiner.order.slot, joiner.process);
   for (const ProcessIncarnation process : roster.processes.alive(ProcessRole::kNode)) {
     const std::string name = roster.processes.name_of(process);
-    if (roster.leavers.contains(process) || !truth_.starts.may_start(name, now)) continue;
+    if (roster.leavers.contains(process) || !truth_.starts.budget.may_start(name, now)) continue;
     const bool is_free = !busy.contains(process);
     if (!is_free && !truth_.config.share_devices) continue;
     const Join& join = roster.processes.find(process)->join;

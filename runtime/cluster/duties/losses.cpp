@@ -69,8 +69,8 @@ Answers LossDuty::on(const LossDue& /*due*/, Instant now) {
   Answers answers;
   if (!fallback_.lost() || !truth_.is_training()) return answers;
   const auto can_vote = [this](StageId stage) { return roster_.is_served(stage); };
-  const bool can_commit =
-      !truth_.last_step.is_committed() && std::ranges::all_of(truth_.ballots.stages_without(truth_.view()), can_vote);
+  const bool can_commit = !truth_.ending.last_step.is_committed() &&
+                          std::ranges::all_of(truth_.ballots.stages_without(truth_.view()), can_vote);
   const bool can_save = can_commit || truth_.checkpoints.version_under_way();
   if (fallback_.is_due(can_save, now)) answers.tell(RollBack{*fallback_.lost()});
   return answers;

@@ -77,8 +77,8 @@ constexpr Duration kLastEndTold = std::chrono::minutes(10);
 
 RunActors OperatorDuty::who_is_there() const {
   const SupervisorConfig& config = truth_.config;
-  return {truth_.roster, truth_.starting, truth_.joins,
-          truth_.signs,  truth_.ballots,  {config.stages, config.replicas, truth_.is_training()}};
+  return {truth_.roster, truth_.starts.replicas, truth_.joins,
+          truth_.signs,  truth_.ballots,         {config.stages, config.replicas, truth_.is_training()}};
 }
 
 std::vector<Target> OperatorDuty::targets() const { return list_targets(who_is_there()); }
@@ -89,7 +89,7 @@ std::vector<ActorLine> OperatorDuty::actors(const std::vector<ActorHealth>& own)
 
 Obeyed OperatorDuty::obey(const OperatorOrder& order, Instant now) {
   if (truth_.is_ending()) {
-    const EndRun& end = truth_.dismissal.end();
+    const EndRun& end = truth_.ending.dismissal.end();
     if (end.is_handed_over) return answer_of(OperatorVerdict::kAbsent, "the spawner starts again: " + end.reason);
     return answer_of(OperatorVerdict::kRefused, "the run is over: " + end.reason);
   }

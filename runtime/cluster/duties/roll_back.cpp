@@ -128,7 +128,7 @@ Answers RollBackDuty::on(const BranchBegun& /*begun*/, Instant /*now*/) {
   answers.send(to_metrics(), RunEvent{kind, "run", how, start.version});
   answers.tell(PeersChanged{});
   // The checkpoint is all that can be saved.
-  if (const auto& stop = truth_.last_step.stopped()) {
+  if (const auto& stop = truth_.ending.last_step.stopped()) {
     answers.tell(EndOfRun{stop->exit_status, stop->reason, stop->kind});
   } else {
     answers.tell(AllLeaversDue{});

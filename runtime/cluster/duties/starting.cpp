@@ -18,10 +18,11 @@ std::vector<Worker> StartingDuty::free_workers(Instant now) const {
   const ProcessDirectory& processes = truth_.roster.processes;
   std::vector<Worker> workers;
   for (const ProcessIncarnation process : processes.alive(ProcessRole::kNode)) {
-    const bool is_free = !starting_.is_on(process) && !starts_.must_pause(processes.name_of(process), now);
+    const bool is_free =
+        !starts_.replicas.is_on(process) && !starts_.budget.must_pause(processes.name_of(process), now);
     if (!is_free) continue;
     const std::string name = processes.name_of(process);
-    const int choice = 2 * !starts_.may_start(name, now) + failed_.contains(name);
+    const int choice = 2 * !starts_.budget.may_start(name, now) + failed_.contains(name);
     workers.push_back({process, processes.find(process)->join.name, processes.find(process)->join.offer, choice});
   }
   std::ranges::stable_sort(workers, {}, &Worker::choice);
@@ -68,23 +69,23 @@ std::optional<std::vector<Placement>> StartingDuty::find_places(const std::vecto
                                                                 Answers& answers) {
   const SupervisorConfig& config = truth_.config;
   PlacesWanted wanted{config.replicas.listed(config.stages), config.needs, config.threads};
-  misfit_.clear();
+  starts_.misfit.clear();
   auto placements = place_machines(workers, wanted);
   if (placements) return placements;
   if (config.share_devices) {
     placements = place_shared(workers, wanted);
-    if (!placements) misfit_ = sharing_refusal(workers, wanted);
-    if (is_over) refuse(misfit_, answers);
+    if (!placements) starts_.misfit = sharing_refusal(workers, wanted);
+    if (is_over) refuse(starts_.misfit, answers);
     return is_over ? placements : std::nullopt;
   }
-  misfit_ = memory_refusal(workers, wanted);
-  refuse(misfit_, answers);
+  starts_.misfit = memory_refusal(workers, wanted);
+  refuse(starts_.misfit, answers);
   auto each = static_cast<std::uint32_t>(workers.size() / config.stages);
   for (; !placements && each > 0 && is_over; --each) {
     for (std::uint32_t& replicas : wanted.replicas) replicas = std::min(replicas, each);
     placements = place_machines(workers, wanted);
   }
-  if (placements) misfit_.clear();
+  if (placements) starts_.misfit.clear();
   return placements;
 }
 
@@ -97,7 +98,7 @@ void StartingDuty::refuse(const std::string& why, Answers& answers) {
 // Somebody was lost before it served: a spare, or the next to join, takes the slot. Where nobody is free for a stage
 // that has nobody, another gives one up: the run trains with fewer rather than not at all.
 void StartingDuty::fill_places(Instant now, Answers& answers) {
-  while (const auto place = starting_.free_place(truth_.config.stages, truth_.config.replicas)) {
+  while (const auto place = starts_.replicas.free_place(truth_.config.stages, truth_.config.replicas)) {
     auto workers = free_workers(now);
     std::erase_if(workers, [&](const Worker& worker) { return !truth_.fits(worker.process, place->first); });
     if (workers.empty()) break;
@@ -105,7 +106,7 @@ void StartingDuty::fill_places(Instant now, Answers& answers) {
   }
   if (!is_patience_over(now)) return;
   if (truth_.config.share_devices) share_places(now, answers);
-  while (const auto move = starting_.take_spare(truth_.config.stages)) {
+  while (const auto move = starts_.replicas.take_spare(truth_.config.stages)) {
     const SpawnStage& order = move->from.order;
     const std::string why = compose("stage ", move->to, " has nobody, and no worker is free");
     answers.announce(RunEventKind::kStartMoved, compose("stage/", order.stage, "/", order.slot), why);
@@ -122,14 +123,14 @@ void StartingDuty::share_places(Instant now, Answers& answers) {
     asked.stages = truth_.config.stages;
     asked.replicas = truth_.config.replicas;
     asked.needs = truth_.config.needs;
-    for (const StartingReplica& starting : starting_.all()) {
+    for (const StartingReplica& starting : starts_.replicas.all()) {
       const SpawnStage& order = starting.order;
       asked.taken.push_back({order.stage, order.slot, processes.find(starting.process)->join.name, starting.process});
     }
     for (const ProcessIncarnation process : processes.alive(ProcessRole::kNode)) {
       const std::string name = processes.name_of(process);
       const Join& join = processes.find(process)->join;
-      if (starts_.may_start(name, now)) asked.sharing.push_back({{process, join.name, join.offer}, name});
+      if (starts_.budget.may_start(name, now)) asked.sharing.push_back({{process, join.name, join.offer}, name});
     }
     const auto has_failed = [&](const FreeWorker& worker) { return failed_.contains(worker.name); };
     if (!std::ranges::all_of(asked.sharing, has_failed)) std::erase_if(asked.sharing, has_failed);
@@ -142,7 +143,7 @@ void StartingDuty::start(const Placement& placement, Answers& answers) {
   const StartPoint& from = truth_.config.start;
   const SpawnStage order{placement.stage, placement.slot,      numbers_.take_actor(), truth_.history.branch(),
                          from.version,    from.optimizer_step, from.from_checkpoint,  Incarnation{}};
-  starting_.ask(order, placement.process, truth_.clock.watched());
+  starts_.replicas.ask(order, placement.process, truth_.clock.watched());
   answers.note(compose("stage/", placement.stage, "/", placement.slot, " starts on ",
                        truth_.roster.processes.name_of(placement.process)));
   answers.send(to_node_agent(placement.process), order);
@@ -150,7 +151,7 @@ void StartingDuty::start(const Placement& placement, Answers& answers) {
 
 Answers StartingDuty::on(const StageReady& ready, Instant now) {
   Answers answers;
-  const bool is_asked = starting_.is_ready(ready, truth_.clock.watched());
+  const bool is_asked = starts_.replicas.is_ready(ready, truth_.clock.watched());
   if (truth_.is_training()) {
     answers.tell(ReadyInTraining{ready});
   } else if (is_asked) {
@@ -165,7 +166,7 @@ Answers StartingDuty::on(const StageReady& ready, Instant now) {
 Answers StartingDuty::on(const StageEnded& ended, Instant /*now*/) {
   Answers answers;
   if (truth_.is_ending()) return answers;
-  const auto starter = starting_.ended(ended.replica);
+  const auto starter = starts_.replicas.ended(ended.replica);
   if (!starter) return answers;
   answers.announce(RunEventKind::kStartFailed, compose("stage/", ended.stage), ended.reason);
   if (!starter->was_told_to_end) {
@@ -187,19 +188,20 @@ Answers StartingDuty::on(const StageEnded& ended, Instant /*now*/) {
 std::size_t StartingDuty::untried_workers() const {
   const auto workers = truth_.roster.processes.alive(ProcessRole::kNode);
   return static_cast<std::size_t>(std::ranges::count_if(workers, [&](ProcessIncarnation process) {
-    const bool is_busy = truth_.is_first_start() && starting_.is_on(process);
+    const bool is_busy = truth_.is_first_start() && starts_.replicas.is_on(process);
     return !is_busy && !failed_.contains(truth_.roster.processes.name_of(process));
   }));
 }
 
 Answers StartingDuty::on(const StateProgress& progress, Instant /*now*/) {
   const bool is_ours = progress.branch == truth_.history.branch() && progress.stage.value < truth_.config.stages;
-  if (is_ours && !progress.is_shard) starting_.arriving(progress.replica, progress.bytes, truth_.clock.watched());
+  if (is_ours && !progress.is_shard)
+    starts_.replicas.arriving(progress.replica, progress.bytes, truth_.clock.watched());
   return {};
 }
 
 Answers StartingDuty::on(const ProcessGone& gone, Instant /*now*/) {
-  if (!truth_.is_ending()) starting_.end_on(gone.process);
+  if (!truth_.is_ending()) starts_.replicas.end_on(gone.process);
   return {};
 }
 
@@ -207,21 +209,21 @@ Answers StartingDuty::on(const ProcessGone& gone, Instant /*now*/) {
 // number of its own for each Join would make as many actors as there are Joins.
 Answers StartingDuty::on(const LinkedAgain& linked, Instant /*now*/) {
   Answers answers;
-  for (const StartingReplica& starting : starting_.all()) {
+  for (const StartingReplica& starting : starts_.replicas.all()) {
     if (starting.process == linked.process) answers.send(to_node_agent(linked.process), starting.order);
   }
   return answers;
 }
 
 Answers StartingDuty::on(const OrderedToEnd& told, Instant /*now*/) {
-  starting_.told_to_end(told.replica);
+  starts_.replicas.told_to_end(told.replica);
   return {};
 }
 
 Answers StartingDuty::on(const BranchBegins& /*begins*/, Instant /*now*/) {
   Answers answers;
   failed_ = FailedStarts();
-  for (const StartingReplica& starting : starting_.end_all()) {
+  for (const StartingReplica& starting : starts_.replicas.end_all()) {
     answers.send(to_node_agent(starting.process),
                  EndStage{starting.order.stage, starting.order.replica, "the run rolls back"});
   }
@@ -237,7 +239,7 @@ Answers StartingDuty::on(const StartPaused& paused, Instant /*now*/) {
 Answers StartingDuty::on(const ReplicaFailed& failed, Instant now) {
   Answers answers;
   const std::string worker = truth_.roster.processes.name_of(failed.process);
-  if (!starts_.failed(worker, now)) return answers;
+  if (!starts_.budget.failed(worker, now)) return answers;
   const auto window = std::chrono::duration_cast<std::chrono::seconds>(truth_.config.restart_window).count();
   const std::string what = compose("replicas on it ended more than ", truth_.config.restart_budget, " times within ",
                                    window, " s, the last: ", failed.reason);
@@ -252,7 +254,7 @@ Answers StartingDuty::on(const ReplicaFailed& failed, Instant now) {
 }
 
 Answers StartingDuty::on(const WorkerRests& rests, Instant /*now*/) {
-  starts_.rest(rests.worker, rests.until);
+  starts_.budget.rest(rests.worker, rests.until);
   return {};
 }
 
@@ -274,14 +276,14 @@ Answers StartingDuty::on(const TickCame& /*tick*/, Instant now) {
 
 // Another worker has the place, if there is one: this one rests.
 void StartingDuty::replace_silent(Instant now, Answers& answers) {
-  for (const StartingReplica& silent : starting_.take_silent(truth_.clock.watched())) {
+  for (const StartingReplica& silent : starts_.replicas.take_silent(truth_.clock.watched())) {
     const SpawnStage& order = silent.order;
     const std::string worker = truth_.roster.processes.name_of(silent.process);
     const std::string why = "it has no state, and no more of it came for long";
     answers.announce(RunEventKind::kStartGivenUp, compose("stage/", order.stage, "/", order.slot),
                      compose("on ", worker, ": ", why));
     answers.send(to_node_agent(silent.process), EndStage{order.stage, order.replica, why});
-    starts_.rest(worker, now + StartingReplicas::kSilenceMax);
+    starts_.budget.rest(worker, now + StartingReplicas::kSilenceMax);
   }
 }
 
@@ -289,7 +291,7 @@ void StartingDuty::replace_silent(Instant now, Answers& answers) {
 // stage had one, because nobody knows beforehand how long a state takes.
 bool StartingDuty::are_enough(const StartProgress& progress, Instant now) const {
   const SupervisorConfig& config = truth_.config;
-  const bool are_all_asked = starting_.all().size() == config.replicas.total(config.stages);
+  const bool are_all_asked = starts_.replicas.all().size() == config.replicas.total(config.stages);
   if (progress.are_ready && are_all_asked) return true;
   const bool is_all_wanted = truth_.is_first_start() && !config.share_devices;
   if (is_all_wanted || progress.stages < config.stages) return false;
@@ -303,7 +305,7 @@ bool StartingDuty::are_enough(const StartProgress& progress, Instant now) const 
 void StartingDuty::admit(Instant now, Answers& answers) {
   if (truth_.phase != RunPhase::kSpawning) return;
   const std::uint64_t version = truth_.config.start.version;
-  const StartProgress progress = starting_.compare(version);
+  const StartProgress progress = starts_.replicas.compare(version);
   if (progress.differs) {
     const StartingReplica& other = *progress.differs;
     return answers.tell(
@@ -313,12 +315,12 @@ void StartingDuty::admit(Instant now, Answers& answers) {
                  RunEventKind::kFailed});
   }
   if (!are_enough(progress, now)) return;
-  const auto replicas = starting_.take_ready();
+  const auto replicas = starts_.replicas.take_ready();
   for (const StartingReplica& starting : replicas) {
     const SpawnStage& order = starting.order;
     answers.append(AddReplica{order.stage, order.slot, order.replica, starting.process, order.version});
   }
-  for (const StartingReplica& late : starting_.end_all()) {
+  for (const StartingReplica& late : starts_.replicas.end_all()) {
     answers.send(to_node_agent(late.process),
                  EndStage{late.order.stage, late.order.replica, "the others train without it"});
   }

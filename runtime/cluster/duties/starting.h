@@ -23,10 +23,8 @@ namespace shoal {
 
 class StartingDuty {
  public:
-  // misfit: why nothing is placed though workers are as many as are wanted.
-  StartingDuty(const Truth& truth, StartingReplicas& starting, StartBudget& starts, std::string& misfit,
-               ReservedNumbers& numbers)
-      : truth_(truth), starting_(starting), starts_(starts), misfit_(misfit), numbers_(numbers) {}
+  StartingDuty(const Truth& truth, Starts& starts, ReservedNumbers& numbers)
+      : truth_(truth), starts_(starts), numbers_(numbers) {}
 
   [[nodiscard]] Answers on(const WorkersChanged& changed, Instant now);
   [[nodiscard]] Answers on(const StageReady& ready, Instant now);
@@ -62,9 +60,7 @@ class StartingDuty {
   void admit(Instant now, Answers& answers);
 
   const Truth& truth_;
-  StartingReplicas& starting_;
-  StartBudget& starts_;
-  std::string& misfit_;
+  Starts& starts_;
   ReservedNumbers& numbers_;
   FailedStarts failed_;   // since this start began
   Instant not_before_{};  // a pause between two starts from one checkpoint

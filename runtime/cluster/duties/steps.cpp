@@ -51,7 +51,7 @@ Answers StepDuty::on(const Commit& commit, Instant /*now*/) {
   }
   // After a missed round, a leaver may be the only one with its mean: it goes before, and those left
   // vote for the round anew (P-20).
-  const bool is_last = truth_.last_step.is_committed();
+  const bool is_last = truth_.ending.last_step.is_committed();
   const bool may_anybody_go = truth_.may_giver_go() || !truth_.leavers_not_missed().empty() || truth_.may_mover_go();
   const bool leave_now = !is_last && ballots_.is_round_missed(truth_.view()) && may_anybody_go;
   answers.tell(leave_now ? RunFact(LeaversDue{}) : RunFact(RoundsDue{}));
@@ -87,7 +87,8 @@ Answers StepDuty::on(const TickCame& /*tick*/, Instant now) { return on(CommitDu
 
 Answers StepDuty::on(const CommitDue& /*due*/, Instant now) {
   Answers answers;
-  if (!truth_.is_training() || truth_.last_step.is_committed() || truth_.history.is_entry_asked()) return answers;
+  if (!truth_.is_training() || truth_.ending.last_step.is_committed() || truth_.history.is_entry_asked())
+    return answers;
   const CommitDecision decision = next_commit(truth_);
   if (decision.waits == std::vector{CommitWait::kQuorum}) answers.tell(LeaversDue{});
   if (decision.is_now()) commit(now, answers);
@@ -100,7 +101,7 @@ void StepDuty::commit(Instant now, Answers& answers) {
   const auto diverged = divergence_in(commit, truth_.view().skips_in_a_row(), checkpoints_kept(truth_));
   const bool ends_saved = diverged && diverged->is_saved;
   if (ends_saved) answers.tell(EndsAfterStep{{diverged->reason, RunEventKind::kFailed, kDiverged}});
-  commit.is_last = ends_saved || truth_.last_step.is_at(version);
+  commit.is_last = ends_saved || truth_.ending.last_step.is_at(version);
   choose_savers(commit, version, answers);
   const StepTimer::Taken taken = timer_.committed(now);
   commit.step_ms = taken.ms;

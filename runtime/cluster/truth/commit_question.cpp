@@ -36,7 +36,7 @@ StepId contributed_before(const Truth& truth, const RoundId& round) {
 
 std::string lacking_for_quorum(const Truth& truth) {
   const SupervisorConfig& config = truth.config;
-  if (config.quorum == 0 || truth.last_step.is_committed() || truth.last_step.stopped()) return {};
+  if (config.quorum == 0 || truth.ending.last_step.is_committed() || truth.ending.last_step.stopped()) return {};
   if (truth.last_that_leaves()) return {};
   if (!truth.history.are_taken_after(truth.view().committed_steps() + 1)) return {};
   for (std::uint32_t stage = 0; stage < config.stages; ++stage) {

@@ -13,12 +13,11 @@ Truth::Truth(SupervisorConfig given)
     : config(std::move(given)),
       roster{View{}, ProcessDirectory(config.fingerprints, config.precision), Leavers(config.restart_window)},
       history(config),
-      starts(config.restart_budget, config.restart_window, config.run.value),
+      starts{{}, StartBudget(config.restart_budget, config.restart_window, config.run.value), {}},
       joins(!config.rounds),
       ballots(config.run, config.term, config.stages),
-      last_step(config.steps_target),
       fallback(config.settle_for),
-      dismissal(config.storage_stays, config.leave_within),
+      ending{LastStep(config.steps_target), Dismissal(config.storage_stays, config.leave_within)},
       signs(config.detector, config.complaints) {
   ENSURE(config.stages > 0 && config.replicas.least() > 0, "a run has stages, and replicas of each");
   config.policy.optimizer_step_at_start = config.start.optimizer_step;
@@ -118,7 +117,7 @@ std::optional<SharedMember> Truth::superfluous() const {
 }
 
 bool Truth::may_give_way() const {
-  return config.share_devices && is_training() && !last_step.is_committed() && !fallback.lost();
+  return config.share_devices && is_training() && !ending.last_step.is_committed() && !fallback.lost();
 }
 
 bool Truth::may_giver_go() const {
@@ -128,7 +127,7 @@ bool Truth::may_giver_go() const {
 }
 
 bool Truth::may_join() const {
-  return is_training() && !last_step.is_committed() && !last_step.stopped() && !fallback.lost();
+  return is_training() && !ending.last_step.is_committed() && !ending.last_step.stopped() && !fallback.lost();
 }
 
 bool Truth::is_first_start() const {

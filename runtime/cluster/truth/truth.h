@@ -27,6 +27,19 @@
 
 namespace shoal {
 
+// Replicas that a run begins with, and starts that failed.
+struct Starts {
+  StartingReplicas replicas;
+  StartBudget budget;
+  std::string misfit;  // why no places are found for as many workers as are wanted
+};
+
+// How a run ends: after which step, and in which order its processes do.
+struct Ending {
+  LastStep last_step;
+  Dismissal dismissal;
+};
+
 struct Truth {
   SupervisorConfig config;  // its start: the state that the branch began with
   Roster roster;            // processes and refusals: gathering; who leaves: draining; ended and removed: losses, and
@@ -34,16 +47,13 @@ struct Truth {
   JournalHistory history;
   RunPhase phase = RunPhase::kGathering;
   RunClock clock;
-  StartingReplicas starting;                   // the duty of the same name
-  StartBudget starts;                          // starting
-  std::string misfit;                          // starting: why no places are found for as many workers as are wanted
+  Starts starts;                               // starting
   JoiningReplicas joins;                       // joining
   Ballots ballots;                             // steps, and of rounds: rounds
   CheckpointTracker checkpoints;               // the duty of the same name
-  LastStep last_step;                          // ending
   Fallback fallback;                           // losses
   StartSearch search;                          // roll-back
-  Dismissal dismissal;                         // ending
+  Ending ending;                               // the duty of the same name
   SignsOfLife signs;                           // watching
   MeasuredSpeeds speeds;                       // rebalancing
   std::optional<std::string> unreadable_text;  // why the data loader waits; until it reads, or a step commits

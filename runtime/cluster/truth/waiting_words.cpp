@@ -70,7 +70,7 @@ std::string explain_lost(const Truth& truth) {
 }
 
 std::string explain_gathering(const Truth& truth) {
-  if (!truth.misfit.empty()) return "waiting for workers: " + truth.misfit;
+  if (!truth.starts.misfit.empty()) return "waiting for workers: " + truth.starts.misfit;
   const ReplicasWanted& replicas = truth.config.replicas;
   std::size_t have = truth.roster.processes.alive(ProcessRole::kNode).size();
   const bool shares = truth.config.share_devices && have < replicas.total(truth.config.stages);
@@ -102,16 +102,16 @@ std::string explain_patience(const Truth& truth, Instant now) {
 
 std::string explain_starting(const Truth& truth) {
   const std::size_t places = truth.config.replicas.total(truth.config.stages);
-  const std::size_t wanted = truth.config.share_devices ? truth.starting.all().size() : places;
+  const std::size_t wanted = truth.config.share_devices ? truth.starts.replicas.all().size() : places;
   std::map<std::size_t, int> lacking;
   const bool are_there =
       truth.config.share_devices || truth.roster.processes.alive(ProcessRole::kNode).size() >= wanted;
   for (std::uint32_t stage = 0; stage < truth.config.stages && !are_there; ++stage) {
     const int open =
-        static_cast<int>(truth.config.replicas.of(StageId{stage})) - truth.starting.count_of(StageId{stage});
+        static_cast<int>(truth.config.replicas.of(StageId{stage})) - truth.starts.replicas.count_of(StageId{stage});
     if (open > 0) lacking[stage] = open;
   }
-  return compose("starting replicas: ", truth.starting.ready_count(), " of ", wanted, " are ready",
+  return compose("starting replicas: ", truth.starts.replicas.ready_count(), " of ", wanted, " are ready",
                  lacking.empty() ? "" : "; ", waiting_for(lacking));
 }
 
@@ -167,13 +167,13 @@ std::string explain_lacking(const Truth& truth) {
 
 std::string explain_training(const Truth& truth, Instant now) {
   if (const auto lost = truth.fallback.lost()) return *lost;
-  if (truth.last_step.is_committed() && !open_rounds(truth).empty()) return "agreeing on the last rounds";
+  if (truth.ending.last_step.is_committed() && !open_rounds(truth).empty()) return "agreeing on the last rounds";
   const std::uint64_t steps = truth.view().committed_steps();
-  const RunAwaits awaits = truth.last_step.awaits(truth.checkpoints.has(steps));
+  const RunAwaits awaits = truth.ending.last_step.awaits(truth.checkpoints.has(steps));
   if (awaits == RunAwaits::kCheckpoint) return "saving the last checkpoint";
   if (awaits == RunAwaits::kEvaluation) return "evaluating on all validation tokens";
   const std::size_t left_out = truth.view().quarantines().count();
-  return compose(truth.last_step.stopped() ? "stopping after step " : "training step ", steps, " of ",
+  return compose(truth.ending.last_step.stopped() ? "stopping after step " : "training step ", steps, " of ",
                  truth.config.steps_target, "; ", next_commit(truth).reason) +
          since(truth.clock.step_since(), now) +
          (truth.unreadable_text ? compose("; the data loader waits: ", *truth.unreadable_text) : "") +
@@ -194,7 +194,7 @@ std::string ago(Instant then, Instant now) {
 }
 
 std::string explain_waiting(const Truth& truth, Instant now) {
-  const EndRun& end = truth.dismissal.end();
+  const EndRun& end = truth.ending.dismissal.end();
   if (truth.is_ending()) {
     return (end.is_handed_over ? "the spawner's process starts again: " : "ending: ") + end.reason;
   }

@@ -13,7 +13,7 @@ SaveGoal SaveDuty::newest() const {
   const std::uint64_t version = truth_.view().committed_steps();
   const CheckpointTracker& tracker = truth_.checkpoints;
   const bool is_there = version > 0 && (tracker.has(version) || tracker.version_under_way() == version);
-  const bool is_last = truth_.last_step.is_committed();
+  const bool is_last = truth_.ending.last_step.is_committed();
   return {is_there || is_last ? version : version + 1, truth_.history.branch()};
 }
 
@@ -27,7 +27,7 @@ SaveGoal SaveDuty::goal_of(const SaveRequest& request) const {
 bool SaveDuty::is_failed(const SaveGoal& goal) const { return failed_ && failed_->step >= goal.step; }
 
 SaveAnswer SaveDuty::refusal() const {
-  const EndRun& end = truth_.dismissal.end();
+  const EndRun& end = truth_.ending.dismissal.end();
   if (end.is_handed_over) return {OperatorVerdict::kAbsent, {}, {}, "the spawner starts again: " + end.reason};
   const std::uint64_t saved = truth_.checkpoints.saved_version();
   return {OperatorVerdict::kRefused,
@@ -83,7 +83,7 @@ void SaveDuty::want(const SaveGoal& goal, const std::string& reason, Answers& an
   }
   const CheckpointTracker& tracker = truth_.checkpoints;
   const bool is_on_its_way = tracker.version_under_way().value_or(0) >= goal.step;
-  if (!is_on_its_way && !truth_.last_step.is_committed()) answers.tell(CheckpointWanted{});
+  if (!is_on_its_way && !truth_.ending.last_step.is_committed()) answers.tell(CheckpointWanted{});
 }
 
 Answers SaveDuty::on(const CheckpointSaved& saved, Instant /*now*/) {

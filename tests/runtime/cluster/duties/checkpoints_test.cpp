@@ -14,7 +14,7 @@ struct CheckpointDutyTest : testing::Test, DutyBench {
     commit.checkpoint_by = {replica(0, 0), replica(1, 0)};
     commit.is_last = is_last;
     record(commit);
-    truth.last_step.committed(is_last);
+    truth.ending.last_step.committed(is_last);
     (void)duty.on(commit, now);
   }
   CheckpointDuty duty{truth, truth.checkpoints};

@@ -80,7 +80,7 @@ TEST_F(DrainDutyTest, TellsADeviceThatWasLostBeforeWhenItIsBack) {
 }
 
 TEST_F(DrainDutyTest, HearsNoWishOnceTheRunIsStopped) {
-  truth.last_step.stop({"SIGTERM", RunEventKind::kStopped, 0});
+  truth.ending.last_step.stop({"SIGTERM", RunEventKind::kStopped, 0});
   EXPECT_TRUE(duty.on(Leaving{process(0, 1), "SIGTERM"}, now).all().empty());
 }
 

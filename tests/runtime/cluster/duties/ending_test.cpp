@@ -12,13 +12,13 @@ struct EndingDutyTest : testing::Test, DutyBench {
   // The last step is committed; it is saved up to this version.
   void end_of_steps(std::uint64_t saved) {
     for (std::uint64_t step = 0; step < 3; ++step) record(commit_of(step));
-    truth.last_step.committed(true);
+    truth.ending.last_step.committed(true);
     truth.checkpoints.begin_from(saved, "abc");
   }
   void follow(const Answers& answers) {
     for (const PhaseBegins& begins : told<PhaseBegins>(answers)) truth.follow(begins, now);
   }
-  EndingDuty duty{truth, truth.last_step, truth.dismissal};
+  EndingDuty duty{truth, truth.ending};
 };
 
 TEST_F(EndingDutyTest, EndsNothingWhileStepsFollow) { EXPECT_TRUE(duty.on(EndDue{}, now).all().empty()); }
@@ -40,7 +40,7 @@ TEST_F(EndingDutyTest, AsksForTheCommitWhenARunIsStopped) {
   const Answers answers = duty.on(StopAsked{"SIGTERM", 0}, now);
   EXPECT_EQ(told<CommitDue>(answers).size(), 1U);
   EXPECT_LT(place_of<CommitDue>(answers), place_of<EndDue>(answers));
-  EXPECT_TRUE(truth.last_step.stopped());
+  EXPECT_TRUE(truth.ending.last_step.stopped());
 }
 
 TEST_F(EndingDutyTest, EndsAtOnceWhatDoesNotTrainYet) {

@@ -71,7 +71,7 @@ TEST_F(GatheringDutyTest, KnowsAMemberOfAnEarlierTerm) {
 
 TEST_F(GatheringDutyTest, TellsWhoAsksAfterTheEndThatTheRunIsOver) {
   truth.phase = RunPhase::kEnding;
-  truth.dismissal.begin(EndRun{0, "done"}, now);
+  truth.ending.dismissal.begin(EndRun{0, "done"}, now);
   const auto refused = sent<JoinRefused>(duty.on(join_of("node1", 7), now));
   ASSERT_EQ(refused.size(), 1U);
   EXPECT_EQ(refused[0].reason, JoinRefusal::kRunIsOver);

@@ -51,7 +51,7 @@ TEST_F(JoinDutyTest, LeavesAWorkerASpareWhileItDoesNotReachWhoServes) {
 }
 
 TEST_F(JoinDutyTest, StartsNobodyInTheLastStepOrWhenAStageIsLost) {
-  truth.last_step.stop({"SIGTERM", RunEventKind::kStopped, 0});
+  truth.ending.last_step.stop({"SIGTERM", RunEventKind::kStopped, 0});
   EXPECT_TRUE(duty.on(WorkersChanged{}, now).all().empty());
 }
 

@@ -48,7 +48,7 @@ TEST_F(RollBackDutyTest, BeginsTheBranchBeforeItSpeaksOfIt) {
 }
 
 TEST_F(RollBackDutyTest, EndsAStoppedRunWhereItWouldGoOnFrom) {
-  truth.last_step.stop({"SIGTERM", RunEventKind::kStopped, 0});
+  truth.ending.last_step.stop({"SIGTERM", RunEventKind::kStopped, 0});
   begin(after(0));
   EXPECT_EQ(told<EndOfRun>(duty.on(BranchBegun{}, now)).size(), 1U);
 }

@@ -23,7 +23,7 @@ struct StartingDutyTest : testing::Test, DutyBench {
   Answers ready(const SpawnStage& order, std::uint64_t digest = 5) {
     return duty.on(StageReady{order.stage, order.replica, {}, order.version, digest}, now);
   }
-  StartingDuty duty{truth, truth.starting, truth.starts, truth.misfit, numbers};
+  StartingDuty duty{truth, truth.starts, numbers};
 };
 
 TEST_F(StartingDutyTest, WaitsForAllPlacesAtTheFirstStart) {
@@ -96,7 +96,7 @@ TEST_F(StartingDutyTest, SharedDevicesAreNoneThatTheSumOfTheirStagesDoesNotFit) 
   join("node2", ProcessRole::kNode, 0, 5'000'000'000);
   EXPECT_EQ(sent<SpawnStage>(wait()).size(), 2U) << "one replica of each stage, though two are wanted";
   std::set<ProcessIncarnation> serve;
-  for (const StartingReplica& one : truth.starting.all()) serve.insert(one.process);
+  for (const StartingReplica& one : truth.starts.replicas.all()) serve.insert(one.process);
   EXPECT_EQ(serve.size(), 2U);
 }
 
@@ -137,7 +137,7 @@ TEST_F(StartingDutyTest, PlacesNothingWhereAStageDoesNotFitAndSaysSoOnce) {
   for (int node = 5; node <= 6; ++node) join("node" + std::to_string(node), ProcessRole::kNode, 0, 10'000'000'000);
   const auto orders = start();
   ASSERT_EQ(orders.size(), 4U);
-  for (const StartingReplica& one : truth.starting.all()) {
+  for (const StartingReplica& one : truth.starts.replicas.all()) {
     EXPECT_EQ(one.order.stage.value == 1, one.process.value >= 5) << one.process;
   }
 }
@@ -152,7 +152,7 @@ TEST_F(StartingDutyTest, LooksForPlacesAgainOnlyWhenWorkersComeOrGo) {
   EXPECT_EQ(explain_waiting(truth, now), why) << "nor do the words ask";
   join("node5");
   EXPECT_EQ(start().size(), 4U);
-  EXPECT_EQ(truth.misfit, "");
+  EXPECT_EQ(truth.starts.misfit, "");
 }
 
 TEST_F(StartingDutyTest, AddsAllReplicasTogether) {
@@ -214,7 +214,7 @@ TEST_F(StartingDutyTest, EndsWhatStartsWhenABranchBegins) {
   gather(4);
   (void)start();
   EXPECT_EQ(sent<EndStage>(duty.on(BranchBegins{}, now)).size(), 4U);
-  EXPECT_TRUE(truth.starting.all().empty());
+  EXPECT_TRUE(truth.starts.replicas.all().empty());
 }
 
 TEST_F(StartingDutyTest, StartsNothingBeforeAPauseIsOver) {

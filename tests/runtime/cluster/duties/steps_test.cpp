@@ -52,7 +52,7 @@ TEST_F(StepDutyTest, LooksAtEverythingBetweenTwoStepsInOneOrder) {
 }
 
 TEST_F(StepDutyTest, LetsNobodyLeaveAfterTheLastStep) {
-  truth.last_step.committed(true);
+  truth.ending.last_step.committed(true);
   EXPECT_TRUE(told<LeaversDue>(duty.on(commit_of(0), now)).empty());
 }
 

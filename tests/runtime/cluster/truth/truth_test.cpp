@@ -33,9 +33,9 @@ TEST_F(TruthTest, StandsWhereABranchBeginsBeforeItsFirstEntry) {
 
 TEST_F(TruthTest, LetsNobodyJoinWhenNothingWouldComeOfIt) {
   EXPECT_TRUE(truth.may_join());
-  truth.last_step.committed(true);
+  truth.ending.last_step.committed(true);
   EXPECT_FALSE(truth.may_join());
-  truth.last_step.undo();
+  truth.ending.last_step.undo();
   ASSERT_TRUE(truth.fallback.lose_stage("lost", now));
   EXPECT_FALSE(truth.may_join());
 }

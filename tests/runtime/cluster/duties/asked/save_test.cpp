@@ -159,7 +159,7 @@ TEST_F(SaveDutyTest, SaysWhatIsWaitedForBeforeTheRunTrains) {
 
 TEST_F(SaveDutyTest, LeavesTheLastStateToTheEndOfTheRun) {
   commit_step();
-  truth.last_step.committed(true);
+  truth.ending.last_step.committed(true);
   EXPECT_EQ(ask().goal.step, 2U);
   EXPECT_FALSE(is_wanted());
 }
