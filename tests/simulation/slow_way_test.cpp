@@ -17,15 +17,16 @@ using testing::IsEmpty;
 constexpr std::uint64_t kSeeds = 3;
 constexpr std::uint64_t kSalt = 9;
 
-// Counts how often each replica was sent an image, and each shard was sent.
+// Counts how often each replica was sent each piece of an image, and each piece of a shard was sent.
 struct Sendings {
-  std::map<Incarnation, int> images;
-  std::map<std::pair<std::uint64_t, StageId>, int> shards;
+  std::map<std::pair<Incarnation, std::uint64_t>, int> images;              // by offset
+  std::map<std::tuple<std::uint64_t, StageId, std::uint64_t>, int> shards;  // by step, stage, offset
 
   LetterFilter counting() {
     return [this](const Letter& letter) {
-      if (const auto* image = std::get_if<StateImage>(&letter.body)) ++images[image->replica];
-      if (const auto* shard = std::get_if<SaveShard>(&letter.body)) ++shards[{shard->step, shard->stage}];
+      if (const auto* image = std::get_if<StateImage>(&letter.body)) ++images[{image->replica, image->offset}];
+      if (const auto* shard = std::get_if<SaveShard>(&letter.body))
+        ++shards[{shard->step, shard->stage, shard->offset}];
       return 1;
     };
   }

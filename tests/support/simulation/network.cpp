@@ -14,6 +14,14 @@
 namespace shoal {
 namespace {
 
+// A state in pieces takes as long as a whole one: each piece its share.
+template <class State>
+[[nodiscard]] Duration share_of(const State& state, Duration state_takes) {
+  if (state.bytes_total == 0) return state_takes;
+  const double share = static_cast<double>(state.image.bytes->size()) / static_cast<double>(state.bytes_total);
+  return std::chrono::duration_cast<Duration>(state_takes * share);
+}
+
 struct RelayState {
   static inline const char* name = "relay";
   SimulationNetwork* network = nullptr;
@@ -194,8 +202,9 @@ Duration SimulationNetwork::crawl_of(const EncodedLetter& letter) const {
   const MessageBody& body = decoded.value->body;
   if (std::holds_alternative<Part>(body)) return part_takes_;
   if (std::holds_alternative<Forward>(body) || std::holds_alternative<Backward>(body)) return pass_takes_;
-  const bool is_state = std::holds_alternative<StateImage>(body) || std::holds_alternative<SaveShard>(body);
-  return is_state ? state_takes_ : Duration{};
+  if (const auto* image = std::get_if<StateImage>(&body)) return share_of(*image, state_takes_);
+  if (const auto* shard = std::get_if<SaveShard>(&body)) return share_of(*shard, state_takes_);
+  return {};
 }
 
 bool SimulationNetwork::is_stalled(const SimulatedHop& hop) const {
