@@ -165,8 +165,8 @@ void arriving(Self self, const StateProgress& progress) {
   const Instant now = self->clock().now();
   if (progress.is_shard) {
     const Address giver{{}, Role::kStage, progress.stage, progress.replica};
-    if (state.settings.intake->arriving(progress, now)) post(self, giver, progress);
-    return;
+    state.settings.intake->arriving(progress, now);
+    return post(self, giver, progress);  // keeps what it gives, also while a first piece is on its way
   }
   state.given.arriving(progress.replica, progress.bytes, now);
   if (state.to_give.contains({progress.replica, progress.step})) state.opened_at = now;

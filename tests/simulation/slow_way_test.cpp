@@ -1,6 +1,7 @@
 // Slow is not lost: state and sums that take longer than any patience with a silent way, but come, are waited for, and
 // are sent once.
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include <gmock/gmock.h>
@@ -50,12 +51,16 @@ template <class Counts>
   return shape;
 }
 
-TEST(SlowWay, AJoinersStateMayTakeLongerThanAnyPatienceWithSilence) {
+// One letter, as drawn for the seed, or several: the first pieces of the next ones come before the rest of one.
+class SlowState : public testing::TestWithParam<std::optional<std::uint64_t>> {};
+
+TEST_P(SlowState, OfAJoinerMayTakeLongerThanAnyPatienceWithSilence) {
   for_each_seed(kSeeds, [](std::uint64_t seed) {
     Chance chance(seed, kSalt);
     Sendings sendings;
     SwarmShape shape = held_by_a_quorum();
     shape.filter = sendings.counting();
+    shape.piece_bytes = GetParam();
     SimulatedSwarm swarm(shape, seed);
     run_to_message(swarm, 1500 + chance.below(500));
     swarm.network().crawl(JoiningReplicas::kSilenceMax + 1min);
@@ -72,11 +77,12 @@ TEST(SlowWay, AJoinersStateMayTakeLongerThanAnyPatienceWithSilence) {
   });
 }
 
-TEST(SlowWay, EveryCheckpointIsSavedOnceHoweverLongItTakes) {
+TEST_P(SlowState, OfEachCheckpointIsSavedOnceHoweverLongItTakes) {
   for_each_seed(kSeeds, [](std::uint64_t seed) {
     Sendings sendings;
     SwarmShape shape = shape_of(2, 2, 4);
     shape.filter = sendings.counting();
+    shape.piece_bytes = GetParam();
     shape.time_max = 60min;
     SimulatedSwarm swarm(shape, seed);
     swarm.network().crawl(CheckpointPatience{}.in_vain + 1min);
@@ -87,6 +93,9 @@ TEST(SlowWay, EveryCheckpointIsSavedOnceHoweverLongItTakes) {
     EXPECT_EQ(most_of(sendings.shards), 1) << describe_run(swarm);
   });
 }
+
+INSTANTIATE_TEST_SUITE_P(Pieces, SlowState, testing::Values(std::nullopt, 20),
+                         [](const auto& tested) { return tested.param ? "Several" : "AsDrawn"; });
 
 // A part takes longer than a group waits for a sum that stands still, and goes twice round its two members.
 TEST(SlowWay, ASumThatComesIsSentOnceHoweverLongItTakes) {

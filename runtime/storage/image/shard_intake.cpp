@@ -50,11 +50,10 @@ void ShardIntake::failed(const SaveShard& shard) {
   coming_.erase(key_of(shard));
 }
 
-bool ShardIntake::arriving(const StateProgress& progress, Instant now) {
-  const auto known = coming_.find({progress.branch, progress.step, progress.stage});
-  if (known == coming_.end() || known->second.replica != progress.replica) return false;
-  known->second.window.arriving(now);
-  return true;
+void ShardIntake::arriving(const StateProgress& progress, Instant now) {
+  for (auto& [key, shard] : coming_) {
+    if (shard.replica == progress.replica) shard.window.arriving(now);
+  }
 }
 
 Instant ShardIntake::began(const SaveShard& shard, Instant now) const {

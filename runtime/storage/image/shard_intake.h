@@ -31,9 +31,8 @@ class ShardIntake {
   // True: write it, then written() or failed(). Either way something may be due.
   [[nodiscard]] bool accepts(const SaveShard& shard, Instant now);
   void written(const SaveShard& shard, Instant now);
-  // Takes note that more bytes of a piece are on their way. Returns whether it is of a shard that is coming, whose
-  // giver is to hear of it.
-  [[nodiscard]] bool arriving(const StateProgress& progress, Instant now);
+  // Takes note that more bytes of a piece are on their way. What else its replica sends comes behind that.
+  void arriving(const StateProgress& progress, Instant now);
   // When its first piece came; `now` for one that comes whole.
   [[nodiscard]] Instant began(const SaveShard& shard, Instant now) const;
   // Nothing more of it is wanted.

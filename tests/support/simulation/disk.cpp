@@ -89,8 +89,9 @@ caf::behavior simulated_disk(Self self, std::shared_ptr<SwarmRecord> record, Rou
               [record, mail](const FetchState& wanted) { give_state(*record, mail, wanted); },
               [self, mail](const StateProgress& progress) {
                 const Address giver{{}, Role::kStage, progress.stage, progress.replica};
-                const bool is_news = progress.is_shard && self->state.intake.arriving(progress, self->clock().now());
-                if (is_news) caf::anon_send(mail, Letter{{}, giver, progress});
+                if (!progress.is_shard) return;
+                self->state.intake.arriving(progress, self->clock().now());
+                caf::anon_send(mail, Letter{{}, giver, progress});
               },
               [](const FileChunk&) {},
           }),

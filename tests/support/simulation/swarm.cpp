@@ -147,6 +147,7 @@ SimulatedSwarm::SimulatedSwarm(SwarmShape shape, std::uint64_t seed)
   if (shape_.has_late_devices) late_.emplace(clockwork_);
   if (shape_.has_collectives) collectives_.emplace(clockwork_);
   if (shape_.draws_bounds) knobs_.draw(seed_);
+  if (shape_.piece_bytes) knobs_.set(kImagePieceBytes.name(), *shape_.piece_bytes);
   if (shape_.work) knobs_.set(kImagePieceBytes.name(), kImagePieceBytes.usual());  // real states are far larger
   start_all();
 }

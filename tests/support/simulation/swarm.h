@@ -72,6 +72,7 @@ struct SwarmShape {
   SyncConfig sync{};                              // rounds, with mode = diloco
   std::optional<std::uint64_t> snapshot_every{};  // entries of the journal; 0: never; none: as drawn
   bool draws_bounds = true;                       // small ones, from the seed (bounds/knobs.h)
+  std::optional<std::uint64_t> piece_bytes{};     // of a state in pieces; none: as drawn
   bool has_late_devices = false;                  // jobs end later, values are resident (late_devices.h)
   bool has_collectives = false;                   // a library sums on devices (collectives.h)
   bool shares_devices = false;                    // swarm.share_devices

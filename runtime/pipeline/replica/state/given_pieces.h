@@ -2,9 +2,9 @@
 // them has come.
 //
 // An image is asked for by its taker and version until all of it has come, and dropped when it was not asked for, and
-// nothing of it has arrived, during kSilence. Bounded (S-6): kImagesMax, which are as many as joiners that are fed and
-// checkpoints that are unsaved at a time; the oldest goes first, and a question for one that is gone is refused. Images
-// of one version share their bytes (ImageSource). Pure: time comes in.
+// nothing that its taker is given has arrived, during kSilence. Bounded (S-6): kImagesMax, which are as many as
+// joiners that are fed and checkpoints that are unsaved at a time; the oldest goes first, and a question for one that
+// is gone is refused. Images of one version share their bytes (ImageSource). Pure: time comes in.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class GivenPieces {
     HeldState state;    // of which it is
     std::shared_ptr<ImageSource> source;
     std::uint64_t held = 0;  // bytes that the taker has
-    Instant heard_at{};      // when its taker asked for a piece, or one was seen to arrive
+    Instant heard_at{};      // when its taker asked for a piece, or was seen to get something
     [[nodiscard]] bool is_of(Incarnation other, std::uint64_t version) const {
       return taker == other && state.version == version;
     }
@@ -61,9 +61,12 @@ class GivenPieces {
     image.source->release(image.held);
     return offset >= image.held && offset < total;
   }
-  // More of it has arrived at its taker, which asks for nothing while a piece is on a slow way.
-  void arriving(Incarnation taker, std::uint64_t version, Instant now) {
-    if (Image* image = find(taker, version)) image->heard_at = now;
+  // More of an image has arrived at the taker, which asks for nothing while a piece is on a slow way. What else it is
+  // given comes behind that.
+  void arriving(Incarnation taker, Instant now) {
+    for (Image& image : images_) {
+      if (image.taker == taker) image.heard_at = now;
+    }
   }
   void end(Incarnation taker, std::uint64_t version) {
     std::erase_if(images_, [&](const Image& image) { return image.is_of(taker, version); });

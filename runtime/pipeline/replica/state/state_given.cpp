@@ -87,9 +87,9 @@ void StateGiven::give(const FetchState& wanted, ReplicaTurn& turn) {
 void StateGiven::hear(const StateProgress& message, ReplicaTurn& turn) {
   const bool is_own = message.replica == turn.replica().setup.self;
   if (is_own != message.is_shard) return;
-  if (message.is_shard) return pieces_.arriving(Incarnation{}, message.step, turn.now());
+  if (message.is_shard) return pieces_.arriving(Incarnation{}, turn.now());
   feeds_.arriving(message.replica, message.bytes, turn.now());
-  pieces_.arriving(message.replica, message.step, turn.now());
+  pieces_.arriving(message.replica, turn.now());
 }
 
 // At a boundary there is no answer: the supervisor asks again.
