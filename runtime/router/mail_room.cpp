@@ -27,6 +27,10 @@ enum class Reading : std::uint8_t { kDeliver, kConsumed };
       body);
 }
 
+// A position in a letter is its sender's word. It shows that there may be one entry more than here, and is asked about
+// again when that one has come: one that is false never makes the follower look for more than that.
+[[nodiscard]] JournalPosition next_of(JournalPosition position) { return JournalPosition{position.value + 1}; }
+
 // The sender may be in no view that this process has read, so the answer goes to the process that it came from.
 template <class Question>
 [[nodiscard]] Letter refusal_of(const Letter& letter, const Question& question, RefusalReason reason) {
@@ -165,17 +169,24 @@ bool MailRoom::is_linked(Incarnation replica) const {
 void MailRoom::receive(Letter letter, Duration transfer, Instant now) {
   const JournalPosition position = position_of(letter.body);
   if (!journal_.is_behind(position)) return deliver(std::move(letter), transfer, now);
-  journal_.saw(position);
-  hold(std::move(letter), transfer, now);
+  journal_.saw(next_of(journal_.position()));
+  hold({std::move(letter), transfer}, position, now);
   fetch_journal(now);
 }
 
-void MailRoom::hold(Letter letter, Duration transfer, Instant now) {
-  if (!kHeldBytesMax.reached_if(!ahead_.add(letter, transfer))) {
-    return parts_.notes.marks.held.note(parts_.notes.trace, ahead_.bytes(), settings_.held_bytes_max);
+void MailRoom::hold(HeldLetters::Held held, JournalPosition position, Instant now) {
+  const std::vector<Letter> lost = ahead_.add(std::move(held), position);
+  kHeldBytesMax.reached_if(!lost.empty());
+  parts_.notes.marks.held.note(parts_.notes.trace, ahead_.bytes(), settings_.held_bytes_max);
+  for (const Letter& letter : lost) {
+    parts_.notes.drop(letter, Undelivered::Why::kTooFarAhead);
+    refuse_question(letter, RefusalReason::kStepNotReached, now);
   }
-  parts_.notes.drop(letter, Undelivered::Why::kTooFarAhead);
-  refuse_question(letter, RefusalReason::kStepNotReached, now);
+}
+
+void MailRoom::forget_absent() {
+  const auto is_there = [this](ProcessIncarnation process) { return parts_.outgoing.is_there(process); };
+  for (const Letter& letter : ahead_.take_of_absent(is_there)) parts_.notes.drop(letter, Undelivered::Why::kNobody);
 }
 
 void MailRoom::deliver(Letter letter, Duration transfer, Instant now) {
@@ -209,7 +220,10 @@ void MailRoom::follow(const JournalEntries& entries, Instant now) {
     route_all(std::move(letters), now);
   }
   if (journal_.has_diverged()) end_of_another_journal(now);
-  for (HeldLetters::Held& held : ahead_.take_all()) receive(std::move(held.letter), held.transfer, now);
+  for (HeldLetters::Held& held : ahead_.take_up_to(journal_.position())) {
+    deliver(std::move(held.letter), held.transfer, now);
+  }
+  if (!ahead_.is_empty()) journal_.saw(next_of(journal_.position()));
   fetch_journal(now);
 }
 

@@ -16,6 +16,7 @@
 
 #include "runtime/journal/follower.h"
 #include "runtime/pipeline/request_table.h"
+#include "runtime/router/held_letters.h"
 #include "runtime/router/local_actors.h"
 #include "runtime/router/look_timer.h"
 #include "runtime/router/outgoing_letters.h"
@@ -29,7 +30,7 @@ class MailRoom {
  public:
   struct Settings {
     RequestLimits requests;
-    std::size_t held_bytes_max = kHeldBytesMax;  // letters ahead of our journal
+    std::size_t held_bytes_max = kHeldBytesMax;  // letters ahead of our journal (held_letters.h)
     std::function<void(const Revocations&)> revoked;
   };
   // The parts of the router that the letters need, which outlive this.
@@ -60,6 +61,8 @@ class MailRoom {
 
   // Sends again what is due.
   void send_again(Instant now);
+  // Gives up what is held of processes that have left.
+  void forget_absent();
   // Gives up orders for actors that did not come back, forgets what was taken, asks for the journal.
   void look_after_locals(Instant now);
   // Asks the supervisor for entries that we lack, when it is time to.
@@ -84,7 +87,7 @@ class MailRoom {
   void tell_missed(const Inject& order, Instant now);
   void follow(const JournalEntries& entries, Instant now);
   void end_of_another_journal(Instant now);
-  void hold(Letter letter, Duration transfer, Instant now);
+  void hold(HeldLetters::Held held, JournalPosition position, Instant now);
   void add_request(Forward forward, Instant now);
   void fill_in(MessageBody& body);
 
@@ -92,7 +95,7 @@ class MailRoom {
   Parts parts_;
   RequestTable requests_;
   JournalFollower journal_;
-  HeldLetters ahead_;  // of our journal
+  HeldLetters ahead_;
   LocalActors locals_;
   std::uint64_t retries_told_ = 0;  // of all that the request table counted
 };

@@ -82,6 +82,7 @@ void RouterCore::link_up(ProcessIncarnation process, Instant now) {
 
 void RouterCore::flush() {
   hints_.keep_those([this](ProcessIncarnation process) { return outgoing_.is_there(process); });
+  mail_.forget_absent();
   outgoing_.flush();
 }
 

@@ -72,6 +72,7 @@ std::vector<LinkEffect> LinkTable::identify(ProcessIncarnation process, RunId ru
   if (self_.process == process && self_.run == run) return out;
   self_.process = process;
   self_.run = run;
+  if (const auto impostor = link_to(process)) append(out, drop(*impostor, "it has this process's number"));
   decide_who_dials();
   for (const auto& [link, state] : links_) {
     if (state.greeted) out.emplace_back(SendHello{link, own_hello(true)});
@@ -95,14 +96,25 @@ std::vector<LinkEffect> LinkTable::peers(const Peers& peers) {
     destination.name = peer.name;
     destination.endpoint = peer.endpoint;
   }
-  std::vector<LinkId> ended;
+  std::vector<LinkId> ended, taken;
   for (const auto& [process, link] : up_) {
     if (process != kSpawnerProcess && destinations_.contains(process) && !next.contains(process)) ended.push_back(link);
   }
   destinations_ = std::move(next);
+  for (const auto& [process, link] : up_) {
+    if (is_anothers(process, links_.at(link).identity)) taken.push_back(link);
+  }
   for (const LinkId link : ended) append(out, drop(link, "the peer has left the run"));
+  for (const LinkId link : taken) append(out, drop(link, "its number is that of another process"));
   decide_who_dials();
   return out;
+}
+
+// A process has the name and the role of its certificate for as long as it lives.
+bool LinkTable::is_anothers(ProcessIncarnation process, const LinkIdentity& claimed) const {
+  if (process == kSpawnerProcess) return false;
+  const auto known = destinations_.find(process);
+  return known != destinations_.end() && (known->second.role != claimed.role || known->second.name != claimed.name);
 }
 
 void LinkTable::back_off(Destination& destination, Instant now) {
@@ -236,9 +248,16 @@ std::optional<std::string> LinkTable::objection(const Link& link, const Hello& h
   // A peer that has not read its Welcome yet has no number; it says Hello again as soon as it has one.
   const bool has_number = claims_spawner || hello.process != ProcessIncarnation{};
   if (link.dialled_to && has_number && *link.dialled_to != hello.process) return "another process at this address";
+  if (!has_number) return std::nullopt;
+  if (!claims_spawner && hello.process == self_.process) return "the number of this process";
+  if (link.identity.process && *link.identity.process != hello.process) return "another number than before";
+  const bool is_taken = is_anothers(hello.process, {hello.role, hello.process, hello.name});
+  if (is_taken && self_.role != ProcessRole::kSpawner) return "the number of another process";
   return std::nullopt;
 }
 
+// The spawner hears the Join of a process whose number it does not believe, as that of one that has none: it gets a
+// number of its own.
 std::vector<LinkEffect> LinkTable::hello(LinkId link, const Hello& hello, Instant /*now*/) {
   const auto found = links_.find(link);
   if (found == links_.end()) return {};
@@ -258,7 +277,7 @@ std::vector<LinkEffect> LinkTable::hello(LinkId link, const Hello& hello, Instan
     state.answered = true;
     out.emplace_back(SendHello{link, own_hello(true)});
   }
-  if (claims_number) append(out, put_up(link, hello.process));
+  if (claims_number && !is_anothers(hello.process, state.identity)) append(out, put_up(link, hello.process));
   return out;
 }
 
@@ -273,7 +292,7 @@ std::vector<LinkEffect> LinkTable::put_up(LinkId link, ProcessIncarnation proces
   Link& state = links_.at(link);
   const auto before = up_.find(process);
   if (before != up_.end() && before->second == link) return out;
-  if (state.identity.process && *state.identity.process != process) up_.erase(*state.identity.process);
+  if (state.identity.process && *state.identity.process != process) release(*state.identity.process, link);
   state.identity.process = process;
   if (before != up_.end()) {
     links_.erase(before->second);
@@ -292,10 +311,20 @@ std::vector<LinkEffect> LinkTable::put_up(LinkId link, ProcessIncarnation proces
 std::vector<LinkEffect> LinkTable::drop(LinkId link, const std::string& reason) {
   const auto found = links_.find(link);
   if (found == links_.end()) return {};
-  const auto process = found->second.identity.process;
-  if (process && up_.contains(*process) && up_.at(*process) == link) up_.erase(*process);
+  if (const auto process = found->second.identity.process) release(*process, link);
   links_.erase(found);
   return {CloseLink{link, reason}};
+}
+
+// The link is no longer the process's; another may be, and stays. Whom this side dials it dials at the next tick.
+void LinkTable::release(ProcessIncarnation process, LinkId link) {
+  const auto up = up_.find(process);
+  if (up == up_.end() || up->second != link) return;
+  up_.erase(up);
+  const auto destination = destinations_.find(process);
+  if (destination == destinations_.end()) return;
+  destination->second.state = DialState::kIdle;
+  destination->second.due = {};
 }
 
 std::vector<LinkEffect> LinkTable::lost(LinkId link, const std::string& reason, Instant now) {
@@ -344,6 +373,8 @@ std::size_t memory_of(const Letter& letter) {
   if (const auto* entries = std::get_if<JournalEntries>(&letter.body)) {
     memory += entries->entries.size() * sizeof(JournalEntry) + (entries->past ? kPastBytes : 0);
   }
+  if (const auto* forward = std::get_if<Forward>(&letter.body)) memory += forward->path.size() * sizeof(Incarnation);
+  if (const auto* backward = std::get_if<Backward>(&letter.body)) memory += backward->trail.size() * sizeof(Hop);
   return memory;
 }
 
@@ -409,19 +440,6 @@ std::vector<ProcessIncarnation> WaitingLetters::processes() const {
   std::vector<ProcessIncarnation> all;
   for (const auto& [process, letters] : waiting_) all.push_back(process);
   return all;
-}
-
-bool HeldLetters::add(Letter& letter, Duration transfer) {
-  const std::size_t size = memory_of(letter);
-  if (size > bytes_max_ - bytes_) return false;
-  bytes_ += size;
-  held_.push_back({std::move(letter), transfer});
-  return true;
-}
-
-std::deque<HeldLetters::Held> HeldLetters::take_all() {
-  bytes_ = 0;
-  return std::exchange(held_, {});
 }
 
 }  // namespace shoal

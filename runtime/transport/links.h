@@ -5,7 +5,9 @@
 //
 // Invariants: one link per process, the newest; only one side of a pair dials (crossing dials kill both: CAF.md §2);
 // a link is good only after a Hello of this protocol version and run, and of the spawner only with the newest term
-// (S-4). Strangers may say Hello and Join, nothing else (S-7). Pure: the router acts on the effects.
+// (S-4). A number that Peers give to a process of another name or role is believed of nobody else (S-7): a node's
+// number in a Hello is its own word. Strangers may say Hello and Join, nothing else. Pure: the router acts on the
+// effects.
 #pragma once
 
 #include <cstdint>
@@ -112,7 +114,8 @@ class LinkTable {
   void set_spawner(const Endpoint& endpoint);
   // This process has been welcomed: every link is told.
   [[nodiscard]] std::vector<LinkEffect> identify(ProcessIncarnation process, RunId run, Term term, Instant now);
-  // Replaces the table of peers, unless it is older than the one we have; a process that left it loses its link.
+  // Replaces the table of peers, unless it is older than the one we have; a process that left it loses its link, and so
+  // does one that took the number of another.
   [[nodiscard]] std::vector<LinkEffect> peers(const Peers& peers);
   // Tells for how long the machine at the other end has acknowledged nothing of what waits for that.
   using Unanswered = std::function<Duration(LinkId)>;
@@ -166,6 +169,8 @@ class LinkTable {
   [[nodiscard]] std::optional<std::string> objection(const Link& link, const Hello& hello) const;
   [[nodiscard]] std::vector<LinkEffect> put_up(LinkId link, ProcessIncarnation process);
   [[nodiscard]] std::vector<LinkEffect> drop(LinkId link, const std::string& reason);
+  [[nodiscard]] bool is_anothers(ProcessIncarnation process, const LinkIdentity& claimed) const;
+  void release(ProcessIncarnation process, LinkId link);
   void back_off(Destination& destination, Instant now);
   void ask_links(const Unanswered& unanswered, Instant now);
   void complain(std::vector<LinkEffect>& out, Instant now);
@@ -210,26 +215,7 @@ class WaitingLetters {
   std::map<ProcessIncarnation, std::deque<Letter>> waiting_;  // none of them empty
 };
 
-// Letters that are ahead of our journal: in the order they came, bounded in bytes like those above.
-class HeldLetters {
- public:
-  struct Held {
-    Letter letter;
-    Duration transfer{};
-  };
-  explicit HeldLetters(std::size_t bytes_max) : bytes_max_(bytes_max) {}
-  // False: it does not fit and is still the caller's.
-  [[nodiscard]] bool add(Letter& letter, Duration transfer);
-  [[nodiscard]] std::deque<Held> take_all();
-  [[nodiscard]] std::size_t bytes() const { return bytes_; }
-
- private:
-  std::size_t bytes_max_;
-  std::size_t bytes_ = 0;
-  std::deque<Held> held_;
-};
-
-// Memory a letter holds: its tensors and a small constant for the rest.
+// Memory a letter holds: its tensors, what else of it a peer can make long, and a small constant for the rest.
 [[nodiscard]] std::size_t memory_of(const Letter& letter);
 
 }  // namespace shoal

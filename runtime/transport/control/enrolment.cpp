@@ -283,10 +283,10 @@ Status EnrolmentService::keep_book(RevocationBook book) {
 }
 
 std::optional<ControlResponse> EnrolmentService::objection_to(const EnrolmentRequest& request, const Rendezvous& here,
-                                                              const std::string& address) const {
+                                                              const std::string& address) {
   const TokenVerdict verdict = kept_.tokens.verify(request.secret, hooks_.now());
   if (verdict != TokenVerdict::kGood) {
-    log_warn(kEnrolmentLog, "refused ", address, ": ", verdict_text(verdict));
+    log_refusal(address, std::string(verdict_text(verdict)));
     return control_error(403, std::string(verdict_text(verdict)));
   }
   if (request.protocol_version != here.protocol_version) {
@@ -301,7 +301,7 @@ std::optional<ControlResponse> EnrolmentService::objection_to(const EnrolmentReq
   const TokenRecord token = *kept_.tokens.record_of(request.secret);
   const bool is_barred = token.origin == TokenOrigin::kRun || kept_.revoked.is_barred(request.name, token.id);
   if (kept_.revoked.is_revoked(request.name) && is_barred) {
-    log_warn(kEnrolmentLog, "refused ", address, ": ", request.name, " was revoked, and comes with an older token");
+    log_refusal(address, request.name + " was revoked, and comes with an older token");
     return control_error(403, compose("The name ", request.name,
                                       " was revoked: its node was thrown out of the run. The run's operator can admit "
                                       "it again with a token that `shoal token new` makes from now on."));
@@ -309,6 +309,13 @@ std::optional<ControlResponse> EnrolmentService::objection_to(const EnrolmentReq
   const Status allowed = hooks_.name_allowed(request.name);
   if (!allowed.ok()) return control_error(409, allowed.failure().message);
   return std::nullopt;
+}
+
+// A stranger asks as often as it likes.
+void EnrolmentService::log_refusal(const std::string& address, const std::string& why) {
+  const RefusalLog::Line line = refusals_.refused(steady_now());
+  if (line.left_out > 0) log_warn(kEnrolmentLog, line.left_out, " more refusals were not logged");
+  if (line.write) log_warn(kEnrolmentLog, "refused ", address, ": ", why);
 }
 
 ControlResponse EnrolmentService::enrol(const ControlRequest& http) {
@@ -367,7 +374,12 @@ ControlResponse EnrolmentService::renew(const ControlRequest& http) {
   if (kept_.revoked.is_revoked(name) && !kept_.revoked.is_readmitted(name, http.serial)) {
     return control_error(kStatusRevoked, compose("The certificate of ", name, " was revoked meanwhile."));
   }
-  auto certificate = authority_.sign(*request, *http.peer, hooks_.validity(hooks_.now()));
+  const Validity validity = hooks_.validity(hooks_.now());
+  if (!renewals_.may_renew(name, validity, steady_now())) {
+    return control_error(503, compose(name, " has had ", RenewalPace::kRenewalsMax,
+                                      " certificates renewed within a third of their lifetime; ask again later."));
+  }
+  auto certificate = authority_.sign(*request, *http.peer, validity);
   if (!certificate.ok()) return control_error(400, certificate.failure().message);
   if (const Status recorded = record(name, *certificate, {}); !recorded.ok()) {
     return control_error(503, compose("The spawner cannot renew a certificate now: ", recorded.failure().message, "."));

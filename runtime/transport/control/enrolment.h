@@ -6,8 +6,9 @@
 //   GET  /v1/rendezvous                                              -> {"run", "term", "protocol_version", ...}
 //
 // The service is the only thing a stranger reaches. It changes nothing but the token's count of uses, and that only
-// when it hands out a certificate (S-7). It also keeps refused names: a name that a person has revoked gets a
-// certificate again only by a token that a person has made since.
+// when it hands out a certificate (S-7); of its refusals a bounded number of lines is written (S-6). It also keeps
+// refused names: a name that a person has revoked gets a certificate again only by a token that a person has made
+// since.
 #pragma once
 
 #include <chrono>
@@ -22,9 +23,11 @@
 
 #include "messages/cluster.h"
 #include "messages/ids.h"
+#include "runtime/transport/admission.h"
 #include "runtime/transport/certificates.h"
 #include "runtime/transport/control/control_server.h"
 #include "runtime/transport/control/issued_certificates.h"
+#include "runtime/transport/control/renewal.h"
 #include "runtime/transport/join_token.h"
 #include "runtime/transport/revocation/revocation_book.h"
 #include "runtime/transport/revocation/revoked_certificates.h"
@@ -131,7 +134,7 @@ class EnrolmentService {
   // 200; 400 malformed; 403 token, or a revoked name; 409 name; 426 protocol version; 503 the
   // record cannot be written now: the node asks again.
   [[nodiscard]] ControlResponse enrol(const ControlRequest& request);
-  // 200; 400 malformed; 410 revoked meanwhile; 503 as above.
+  // 200; 400 malformed; 410 revoked meanwhile; 503 as above, or the name has renewed too often.
   [[nodiscard]] ControlResponse renew(const ControlRequest& request);
 
  private:
@@ -151,7 +154,8 @@ class EnrolmentService {
   [[nodiscard]] Status revoke_locked(const std::vector<std::string>& ids);
   [[nodiscard]] Status keep_book(RevocationBook book);
   [[nodiscard]] std::optional<ControlResponse> objection_to(const EnrolmentRequest& request, const Rendezvous& here,
-                                                            const std::string& address) const;
+                                                            const std::string& address);
+  void log_refusal(const std::string& address, const std::string& why);
   [[nodiscard]] Status spend(const TokenRecord& token, const TokenSecret& secret);
   [[nodiscard]] Status record(const std::string& name, const std::string& certificate, const std::string& token);
 
@@ -161,6 +165,8 @@ class EnrolmentService {
   mutable std::mutex mutex_;  // guards what follows
   Kept kept_;
   StandingToken standing_;
+  RefusalLog refusals_;
+  RenewalPace renewals_;
 };
 
 // A person has started the run: it may have a standing token again.

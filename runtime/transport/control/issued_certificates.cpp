@@ -1,4 +1,4 @@
-// One line is appended and synced; after a failure, and where something was forgotten, the whole file is replaced.
+// One line is appended and synced; after a failure, and where enough was forgotten, the whole file is replaced.
 #include "runtime/transport/control/issued_certificates.h"
 
 #include <fcntl.h>
@@ -60,10 +60,11 @@ Result<IssuedCertificates> IssuedCertificates::open(const std::string& path, Wal
   for (std::string_view rest = *text; !rest.empty();) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    ++list.lines_;
     auto issued = issued_in(line);
     if (!issued) log_warn("enrolment", path, " has a line that is not understood; it is left out");
     if (issued && issued->until >= now) {
-      list.all_.push_back(std::move(*issued));
+      list.remember(std::move(*issued));
     } else {
       list.is_in_file_ = false;
     }
@@ -72,11 +73,22 @@ Result<IssuedCertificates> IssuedCertificates::open(const std::string& path, Wal
 }
 
 Status IssuedCertificates::add(const IssuedCertificate& issued) {
-  all_.push_back(issued);
-  if (!is_in_file_) return rewrite();
+  remember(issued);
+  if (!is_in_file_ || lines_ >= 2 * all_.size() + kSpareLinesMax) return rewrite();
   const Status added = append(path_, line_of(issued));
   is_in_file_ = added.ok();
+  ++lines_;
   return added;
+}
+
+void IssuedCertificates::remember(IssuedCertificate issued) {
+  const auto earlier =
+      std::ranges::find_if(all_, [&](const auto& one) { return one.name == issued.name && one.token == issued.token; });
+  if (earlier == all_.end()) {
+    all_.push_back(std::move(issued));
+  } else if (earlier->until <= issued.until) {
+    *earlier = std::move(issued);
+  }
 }
 
 Status IssuedCertificates::rewrite() {
@@ -84,6 +96,7 @@ Status IssuedCertificates::rewrite() {
   for (const IssuedCertificate& issued : all_) text += line_of(issued);
   const Status written = replace_file(path_, text, FileAccess::kOwnerOnly);
   is_in_file_ = written.ok();
+  lines_ = all_.size();
   return written;
 }
 

@@ -36,4 +36,14 @@ Result<Credentials> renewed(const Credentials& credentials, const SignRequest& s
   return Credentials{credentials.ca, std::move(*certificate), credentials.key};
 }
 
+bool RenewalPace::may_renew(const std::string& name, const Validity& validity, Instant now) {
+  const auto window = std::chrono::duration_cast<Duration>((validity.not_after - validity.not_before) / 3);
+  for (auto& [asker, times] : asked_) std::erase_if(times, [&](Instant at) { return now - at >= window; });
+  std::erase_if(asked_, [](const auto& one) { return one.second.empty(); });
+  std::deque<Instant>& asked = asked_[name];
+  if (asked.size() >= kRenewalsMax) return false;
+  asked.push_back(now);
+  return true;
+}
+
 }  // namespace shoal

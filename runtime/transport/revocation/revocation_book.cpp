@@ -27,6 +27,7 @@ void RevocationBook::readmit(const std::string& name, const std::string& serial,
   const auto found = std::ranges::find(list_.names, name, &RevokedName::name);
   ENSURE(found != list_.names.end(), "only a revoked name is readmitted");
   found->readmitted.push_back(serial);
+  if (found->readmitted.size() > kReadmittedMax) found->readmitted.erase(found->readmitted.begin());
   begin_version(now);
 }
 

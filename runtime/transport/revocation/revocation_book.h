@@ -21,6 +21,10 @@ namespace shoal {
 
 class RevocationBook {
  public:
+  // Readmitted certificates of a name; the oldest is forgotten, and refused: more than its processes can have that have
+  // not expired (control/renewal.h).
+  static constexpr std::size_t kReadmittedMax = 256;
+
   // Refuses every certificate of that name from now on. tokens_before: ids of all tokens there are.
   void revoke(const std::string& name, std::vector<std::string> tokens_before, WallTime now);
   // A certificate that a revoked name was given since.

@@ -18,6 +18,7 @@ using test_support::kFirst;
 using test_support::kRun;
 using test_support::kSecond;
 using test_support::kTerm;
+using test_support::Port;
 using test_support::tensor_of;
 
 TEST(MailRoom, P3FollowsTheJournalByPositionAndFetchesGaps) {
@@ -92,6 +93,70 @@ TEST(MailRoom, AForwardTooFarAheadOfTheJournalIsSentAgainWithoutATimeOut) {
   net.advance(600ms);
   EXPECT_EQ(second->all<Forward>().size(), 1U);
   EXPECT_TRUE(second->all<Ask>().empty()) << "before anybody asks";
+}
+
+constexpr std::uint64_t kNoPosition = ~std::uint64_t{0};
+
+// Node 4 tells node 3 of a position that no journal reaches, as often as it can.
+struct NetworkWithALiar : CoreNetwork {
+  std::shared_ptr<Given> second;
+
+  NetworkWithALiar() {
+    held_bytes_max = 64 * 1024;
+    two_stages();
+    node(4);
+    advance(1s);
+    tell(2, {2, 3, 4});
+    second = attach(3, Role::kStage, StageId{1}, kSecond);
+    for (int i = 0; i < 100; ++i) say(4, to_stage(ProcessIncarnation{3}, kSecond), answer_at(kNoPosition));
+  }
+  void tell(std::uint64_t serial, const std::vector<Port>& ports) {
+    Peers peers{kRun, kTerm, serial, {}};
+    for (const Port port : ports) {
+      peers.peers.push_back({ProcessIncarnation{port}, ProcessRole::kNode, "node", {"host", port}});
+    }
+    for (const Port port : ports) say(1, {ProcessIncarnation{port}, Role::kRouter, {}, {}}, peers);
+    advance(5s);
+  }
+  // An answer that speaks for a replica which nobody knows.
+  static Backward answer_at(std::uint64_t at) {
+    Backward answer;
+    answer.cause.position = JournalPosition{at};
+    answer.sender = Incarnation{77};
+    return answer;
+  }
+};
+
+TEST(MailRoom, S6PositionsThatNoJournalReachesKeepNoHonestLetterOut) {
+  NetworkWithALiar net;
+  const JournalEntry third = net.entry(AppointGroup{StageId{0}, Incarnation{50}});
+  net.journal({1, 2}, {third});
+  Forward forward = forward_of(3);
+  forward.input = tensor_of(4);
+  net.say(2, to_stage({}, kSecond), forward);
+  EXPECT_EQ(net.core(3).undelivered().count(Undelivered::Why::kTooFarAhead), 38U) << "36 found no room, two gave way";
+  net.journal({3}, {third});
+  EXPECT_EQ(net.second->all<Forward>(), std::vector<Forward>{forward});
+  EXPECT_TRUE(net.second->all<Backward>().empty());
+}
+
+TEST(MailRoom, S6WhatIsAheadOfTheJournalGoesWithTheProcessThatSentIt) {
+  NetworkWithALiar net;
+  const Undelivered& undelivered = net.core(3).undelivered();
+  ASSERT_EQ(undelivered.count(Undelivered::Why::kNobody), 0U);
+  net.tell(3, {2, 3});
+  EXPECT_EQ(undelivered.count(Undelivered::Why::kNobody), 64U);
+}
+
+// Otherwise each entry, which is each step, would cost the spawner a question.
+TEST(MailRoom, APositionThatNoJournalReachesIsSeldomAskedFor) {
+  NetworkWithALiar net;
+  const auto supervisor = net.attach(1, Role::kSupervisor);
+  for (int i = 0; i < 100; ++i) {
+    net.journal({1, 2, 3}, {net.entry(AppointGroup{StageId{0}, Incarnation{50}})});
+    net.advance(90ms);
+  }
+  EXPECT_LE(supervisor->all<FetchJournal>().size(), 20U) << "in ten seconds";
 }
 
 TEST(MailRoom, S7ANodeCannotPlayTheSpawner) {

@@ -87,6 +87,36 @@ TEST(RouterCore, S7AHelloOfAnotherRoleOrNameThanTheCertificatesIsRefused) {
   }
 }
 
+// Else a node could leave, answer and be sent what is meant in the name of any other.
+TEST(RouterCore, S7ANodeDoesNotBecomeAnotherByItsNumber) {
+  CoreNetwork net;
+  net.two_stages();
+  const auto supervisor = net.attach(1, Role::kSupervisor);
+  const auto honest = net.attach(2, Role::kNodeAgent);
+  const auto first = net.attach(2, Role::kStage, StageId{0}, kFirst);
+  RouterSettings evil = newcomer();
+  evil.self = {ProcessRole::kNode, ProcessIncarnation{2}, "evil", kRun, kTerm};
+  net.start(6, std::move(evil));
+  const auto greedy = net.attach(6, Role::kNodeAgent);
+  net.advance(1s);
+  const Peers node3{kRun, kTerm, 1, {{ProcessIncarnation{3}, ProcessRole::kNode, "node", {"host", 3}}}};
+  net.say(6, {ProcessIncarnation{2}, Role::kRouter, {}, {}}, node3);  // it dials node 3, too
+  net.advance(1s);
+  net.say(6, to_supervisor(), Leaving{ProcessIncarnation{2}, "in another's name"});
+  net.say(1, to_node_agent(ProcessIncarnation{2}), HeartbeatEcho{});
+  Backward answer;
+  answer.sender = kSecond;
+  net.say(3, to_stage({}, kFirst), answer);
+  net.advance(1s);
+  EXPECT_TRUE(supervisor->all<Leaving>().empty());
+  EXPECT_TRUE(supervisor->all<ProcessLost>().empty()) << "the link of node 2 stands";
+  EXPECT_TRUE(greedy->all<HeartbeatEcho>().empty());
+  EXPECT_EQ(honest->all<HeartbeatEcho>().size(), 1U);
+  EXPECT_EQ(first->all<Backward>().size(), 1U) << "from node 3, which it tried as well";
+  net.say(2, to_supervisor(), Leaving{ProcessIncarnation{2}, "in its own"});
+  EXPECT_EQ(supervisor->all<Leaving>().size(), 1U) << "the control";
+}
+
 TEST(RouterCore, AFrameThatDoesNotAddUpResetsItsLink) {
   CoreNetwork net;
   net.two_stages();

@@ -36,7 +36,7 @@ Peers peers_of(std::vector<std::uint64_t> processes, std::uint64_t serial = 1) {
 }
 
 Hello hello_of(std::uint64_t process, bool is_answer = true) {
-  return {kProtocolVersion, kRun, Term{3}, ProcessIncarnation{process}, ProcessRole::kNode, "peer", is_answer};
+  return {kProtocolVersion, kRun, Term{3}, ProcessIncarnation{process}, ProcessRole::kNode, "node", is_answer};
 }
 
 struct Links {
@@ -189,6 +189,79 @@ TEST(Links, APeerThatHasNoNumberYetIsWaitedFor) {
   EXPECT_FALSE(links.table.link_to(ProcessIncarnation{5}));
   (void)links.table.hello(LinkId{1}, hello_of(5), links.now);
   EXPECT_EQ(links.table.link_to(ProcessIncarnation{5}), LinkId{1});
+}
+
+Hello hello_as(std::uint64_t process, const std::string& name, ProcessRole role = ProcessRole::kNode) {
+  Hello hello = hello_of(process, false);
+  hello.name = name;
+  hello.role = role;
+  return hello;
+}
+
+// The number in a Hello is its sender's word; whose it is, the spawner says in Peers.
+TEST(Links, S7NobodyTakesTheNumberOfAnotherProcess) {
+  for (const Hello& claim : {hello_as(5, "evil"), hello_as(5, "node", ProcessRole::kStorage), hello_as(9, "evil")}) {
+    Links links(node(9));
+    (void)links.table.peers(peers_of({5}));
+    ASSERT_TRUE(links.table.stranger(LinkId{1}, links.now) && links.table.stranger(LinkId{2}, links.now));
+    (void)links.table.hello(LinkId{1}, hello_of(5, false), links.now);
+    EXPECT_EQ(of_type<CloseLink>(links.table.hello(LinkId{2}, claim, links.now)).size(), 1U);
+    EXPECT_EQ(links.table.link_to(ProcessIncarnation{5}), LinkId{1});
+    EXPECT_FALSE(links.table.link_to(ProcessIncarnation{9}));
+  }
+}
+
+// Peers may come behind the Hello of a process that has just joined.
+TEST(Links, S7WhoHasTheNumberOfAnotherLosesItsLinkWhenPeersSayWhoseItIs) {
+  for (const char* name : {"evil", "node"}) {
+    Links links(node(9));
+    ASSERT_TRUE(links.table.stranger(LinkId{1}, links.now));
+    (void)links.table.hello(LinkId{1}, hello_as(5, name), links.now);
+    ASSERT_TRUE(links.table.link_to(ProcessIncarnation{5}));
+    const bool is_honest = std::string(name) == "node";
+    EXPECT_EQ(of_type<CloseLink>(links.table.peers(peers_of({5}))).size(), is_honest ? 0U : 1U) << name;
+    EXPECT_EQ(links.table.link_to(ProcessIncarnation{5}).has_value(), is_honest) << name;
+  }
+  Links newcomer({ProcessRole::kNode, std::nullopt, "node", kRun, Term{3}});
+  ASSERT_TRUE(newcomer.table.stranger(LinkId{1}, newcomer.now));
+  (void)newcomer.table.hello(LinkId{1}, hello_as(5, "evil"), newcomer.now);
+  const auto named = newcomer.table.identify(ProcessIncarnation{5}, kRun, Term{3}, newcomer.now);
+  EXPECT_EQ(of_type<CloseLink>(named).size(), 1U) << "the number of this process itself";
+}
+
+// It may be honest, and another have got its number: it joins like one that has none.
+TEST(Links, S7TheSpawnerGivesANumberToWhoClaimsThatOfAnother) {
+  Links links({ProcessRole::kSpawner, kSpawnerProcess, "spawner", kRun, Term{3}});
+  (void)links.table.peers(peers_of({5}));
+  ASSERT_TRUE(links.table.stranger(LinkId{1}, links.now) && links.table.stranger(LinkId{2}, links.now));
+  (void)links.table.hello(LinkId{1}, hello_of(5, false), links.now);
+  EXPECT_TRUE(of_type<CloseLink>(links.table.hello(LinkId{2}, hello_as(5, "evil"), links.now)).empty());
+  EXPECT_EQ(links.table.link_to(ProcessIncarnation{5}), LinkId{1});
+  ASSERT_TRUE(links.table.identity(LinkId{2}));
+  EXPECT_FALSE(links.table.identity(LinkId{2})->process);
+  (void)links.table.bind(LinkId{2}, ProcessIncarnation{6});
+  EXPECT_EQ(links.table.link_to(ProcessIncarnation{5}), LinkId{1});
+  EXPECT_EQ(links.table.link_to(ProcessIncarnation{6}), LinkId{2});
+}
+
+TEST(Links, S7ANumberOnceSaidStays) {
+  Links links(node(2));
+  (void)links.table.peers(peers_of({5, 6}));
+  ASSERT_TRUE(links.table.stranger(LinkId{1}, links.now) && links.table.stranger(LinkId{2}, links.now));
+  (void)links.table.hello(LinkId{1}, hello_of(5, false), links.now);
+  EXPECT_EQ(of_type<CloseLink>(links.table.hello(LinkId{1}, hello_of(6, false), links.now)).size(), 1U);
+  EXPECT_FALSE(links.table.link_to(ProcessIncarnation{6}));
+}
+
+TEST(Links, WhoGetsAnotherNumberKeepsNoOldOneFromItsOwner) {
+  Links links({ProcessRole::kSpawner, kSpawnerProcess, "spawner", kRun, Term{3}});
+  ASSERT_TRUE(links.table.stranger(LinkId{1}, links.now) && links.table.stranger(LinkId{2}, links.now));
+  (void)links.table.hello(LinkId{1}, hello_as(5, "other"), links.now);
+  (void)links.table.bind(LinkId{1}, ProcessIncarnation{6});
+  EXPECT_FALSE(links.table.link_to(ProcessIncarnation{5}));
+  (void)links.table.hello(LinkId{2}, hello_of(5, false), links.now);
+  EXPECT_EQ(links.table.link_to(ProcessIncarnation{5}), LinkId{2});
+  EXPECT_EQ(links.table.link_to(ProcessIncarnation{6}), LinkId{1});
 }
 
 TEST(Links, NobodySpeaksForAnotherProcess) {
@@ -395,21 +468,6 @@ TEST(Links, S7NothingThatKillsIsHeardFromANode) {
     EXPECT_TRUE(may_say(spawner, body)) << body.index();
     for (const LinkIdentity& other : others) EXPECT_FALSE(may_say(other, body)) << body.index();
   }
-}
-
-TEST(Links, HeldLettersAreBoundedInBytesAndKeepTheirOrder) {
-  HeldLetters held(4096);
-  std::vector<std::uint64_t> kept;
-  for (std::uint64_t i = 0; i < 10; ++i) {
-    Letter letter{{}, {}, Heartbeat{ProcessIncarnation{i}, 0, 0, {}}};
-    if (held.add(letter, {})) kept.push_back(i);
-  }
-  EXPECT_EQ(kept, (std::vector<std::uint64_t>{0, 1, 2, 3}));
-  EXPECT_LE(held.bytes(), 4096U);
-  const auto all = held.take_all();
-  ASSERT_EQ(all.size(), 4U);
-  EXPECT_EQ(std::get<Heartbeat>(all[3].letter.body).process, ProcessIncarnation{3});
-  EXPECT_EQ(held.bytes(), 0U);
 }
 
 // Takes all that wait for this process.

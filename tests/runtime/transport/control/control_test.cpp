@@ -9,6 +9,7 @@
 #include "messages/cause.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
+#include "runtime/base/log.h"
 #include "runtime/transport/control/clock_check.h"
 #include "runtime/transport/control/control_client.h"
 #include "runtime/transport/control/enrolment.h"
@@ -148,6 +149,40 @@ TEST_F(ControlEndpoint, AStandingTokenIsGoodOnEveryDayOfALongRun) {
   EXPECT_LE(service->tokens().size(), 24U) << "expired ones are forgotten";
   EXPECT_EQ(std::filesystem::status(path).permissions(),
             std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
+// Counts the lines of the log that speak of a refusal, while it lives.
+struct RefusalLines {
+  std::atomic<int> count = 0;
+
+  RefusalLines() {
+    const auto look = [this](std::string_view line) {
+      count += line.find("refused") == std::string_view::npos ? 0 : 1;
+    };
+    EXPECT_TRUE(open_log({.file = {}, .tap = look}).ok());
+  }
+  ~RefusalLines() { EXPECT_TRUE(open_log({}).ok()); }
+  RefusalLines(const RefusalLines&) = delete;
+  RefusalLines& operator=(const RefusalLines&) = delete;
+};
+
+TEST_F(ControlEndpoint, S6AStrangerDoesNotFillTheLogWithItsRefusals) {
+  JoinToken wrong = service->make_token(hours(24), 0).value();
+  const JoinToken old = service->make_token(hours(24), 0).value();
+  ASSERT_TRUE(service->revoke_name("out").ok());
+  wrong.secret[3] ^= 1;
+  const RefusalLines lines;
+  for (const auto& request :
+       {EnrolmentRequest{wrong.secret, "any", "", kVersion}, EnrolmentRequest{old.secret, "out", "", kVersion}}) {
+    ControlRequest asked;
+    asked.body = enrolment_request_text(request);
+    for (int i = 0; i < 100; ++i) {
+      const ControlResponse refusal = service->enrol(asked);
+      ASSERT_EQ(refusal.status, 403) << refusal.body;
+    }
+  }
+  EXPECT_GE(lines.count, 1);
+  EXPECT_LE(lines.count, 3 * static_cast<int>(RefusalLog::kLinesPerWindow)) << "of two hundred, in seconds";
 }
 
 TEST_F(ControlEndpoint, RefusesATakenNameAndAnotherVersionWithoutSpendingTheToken) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "runtime/base/file.h"
@@ -55,6 +56,25 @@ TEST_F(Issued, ForgetsWhatHasExpired) {
   const std::string text = read_file(path).value();
   EXPECT_EQ(text.find("old"), std::string::npos) << text;
   EXPECT_TRUE(open(kNow + hours(2)).has("young"));
+}
+
+// A node that asks for certificates all day.
+TEST_F(Issued, S6OfOneNameAndTokenTheLongestValidIsRememberedAndTheFileIsBounded) {
+  const auto lines = [this] {
+    const std::string text = read_file(path).value();
+    return static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  };
+  IssuedCertificates list = open();
+  ASSERT_TRUE(list.add(issued("node2", "t1")).ok());
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(list.add(issued("node1", "", hours(100 + i))).ok());
+  EXPECT_LE(lines(), 2 * 2 + IssuedCertificates::kSpareLinesMax);
+  EXPECT_GT(lines(), 2U) << "not every line costs a whole file";
+  ASSERT_TRUE(list.add(issued("node1", "", hours(1))).ok());
+  EXPECT_TRUE(open(kNow + hours(298)).has("node1")) << "the longest valid";
+  IssuedCertificates again = open();
+  EXPECT_TRUE(again.has("node2"));
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(again.add(issued("node1", "")).ok());
+  EXPECT_LE(lines(), 2 * 2 + IssuedCertificates::kSpareLinesMax) << "what the process before wrote counts";
 }
 
 TEST_F(Issued, ALineThatWasCutTakesNoOtherWithIt) {

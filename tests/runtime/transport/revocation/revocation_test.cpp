@@ -76,6 +76,17 @@ TEST(RevocationBook, RevokingAgainTakesBackWhatWasReadmitted) {
 }
 
 // Processes that live have seen the list of a file that was lost.
+TEST(RevocationBook, S6RemembersTheNewestReadmittedCertificatesOfAName) {
+  RevocationBook book;
+  book.revoke("node2", {}, kNow);
+  for (std::size_t i = 0; i < 2 * RevocationBook::kReadmittedMax; ++i) book.readmit("node2", std::to_string(i), kNow);
+  ASSERT_EQ(book.list().names.size(), 1U);
+  EXPECT_EQ(book.list().names[0].readmitted.size(), RevocationBook::kReadmittedMax);
+  EXPECT_TRUE(book.is_readmitted("node2", std::to_string(2 * RevocationBook::kReadmittedMax - 1)));
+  EXPECT_TRUE(book.is_readmitted("node2", std::to_string(RevocationBook::kReadmittedMax)));
+  EXPECT_FALSE(book.is_readmitted("node2", std::to_string(RevocationBook::kReadmittedMax - 1)));
+}
+
 TEST(RevocationBook, VersionsAscendOverAFileThatWasLost) {
   RevocationBook lost;
   for (int i = 0; i < 5; ++i) lost.revoke("node2", {}, kNow);
