@@ -1,4 +1,4 @@
-// Shell around CheckpointWriter and Checkpoint.
+// Shell around ShardAdmission, ShardIntake, CheckpointWriter and Checkpoint.
 #include "actors/storage.h"
 
 #include <utility>
@@ -49,31 +49,17 @@ void close_unread(Self self) {
   self->state.to_give.clear();
 }
 
-// Asks for the pieces that are due, now and every so often until all shards are whole.
+// Asks for the pieces that are due, now and every so often until all shards are whole and none waits for the journal.
 void ask_for_pieces(Self self) {
   const Instant now = self->clock().now();
   ShardIntake& intake = *self->state.settings.intake;
   for (const FetchShard& question : intake.due(now)) {
     post(self, Address{{}, Role::kStage, question.stage, question.replica}, question);
   }
-  if (intake.is_empty() || self->state.tick_at) return;
+  const bool is_idle = intake.is_empty() && self->state.settings.admission->is_empty();
+  if (is_idle || self->state.tick_at) return;
   self->state.tick_at = now + kTickPeriod;
   self->delayed_send(self, kTickPeriod, Tick{});
-}
-
-// A letter that came before the tick was due was in the mailbox before it: it has been taken, however long the disk
-// held that up.
-void tick(Self self) {
-  const Instant due = std::exchange(self->state.tick_at, std::nullopt).value_or(Instant{});
-  close_unread(self);
-  for (StateUnavailable& lost : self->state.settings.intake->lost(due)) post(self, to_supervisor(), std::move(lost));
-  ask_for_pieces(self);
-}
-
-// Goes on with what an earlier life took.
-void go_on(Self self) {
-  if (auto lost = self->state.settings.intake->cut_short()) post(self, to_supervisor(), *std::move(lost));
-  ask_for_pieces(self);
 }
 
 void save(Self self, const SaveShard& shard) {
@@ -104,6 +90,41 @@ void save(Self self, const SaveShard& shard) {
   saved.seconds = milliseconds(self->clock().now() - began) / 1000.0;
   log_info("storage", "checkpoint of step ", shard.step, " saved, weights ", manifest.weights_sha256);
   post(self, to_supervisor(), saved);
+}
+
+void perform(Self self, ShardAdmission::Decisions decisions) {
+  for (StateUnavailable& refused : decisions.refused) {
+    log_warn("storage", "step ", refused.step, ", replica ", refused.replica, ": ", refused.reason);
+    post(self, to_supervisor(), std::move(refused));
+  }
+  for (const SaveShard& shard : decisions.taken) save(self, shard);
+}
+
+void offered(Self self, const SaveShard& shard) {
+  ShardAdmission& admission = *self->state.settings.admission;
+  perform(self, admission.offer(shard, self->clock().now()));
+  if (!admission.is_empty()) ask_for_pieces(self);
+}
+
+void follow(Self self, ShardAdmission::Decisions decisions) {
+  close_unread(self);
+  perform(self, std::move(decisions));
+}
+
+// A letter or an entry that came before the tick was due was in the mailbox before it: it has been taken, however long
+// the disk held that up.
+void tick(Self self) {
+  const Instant due = std::exchange(self->state.tick_at, std::nullopt).value_or(Instant{});
+  close_unread(self);
+  for (StateUnavailable& lost : self->state.settings.intake->lost(due)) post(self, to_supervisor(), std::move(lost));
+  perform(self, self->state.settings.admission->give_up(due));
+  ask_for_pieces(self);
+}
+
+// Goes on with what an earlier life took.
+void go_on(Self self) {
+  if (auto lost = self->state.settings.intake->cut_short()) post(self, to_supervisor(), *std::move(lost));
+  ask_for_pieces(self);
 }
 
 // The state that is asked for, as it was verified.
@@ -150,12 +171,13 @@ void fetch(Self self, const FetchState& wanted) {
   if (wanted.offset == 0) state.given.given(wanted.replica, self->clock().now());
 }
 
-// A piece that cannot be kept is not confirmed: its sender tries again, and drops what does not fit there.
+// A piece that cannot be kept is not confirmed: its sender tries again. None is beyond the bound that its sender knows.
 void keep(Self self, const FileChunk& chunk) {
   RemoteFiles& files = *self->state.files;
   const auto size = files.keep(chunk);
   if (!size && files.is_news(chunk, size.failure())) log_warn("storage", size.failure().message);
   if (!size) return;
+  if (files.is_last(chunk, *size)) log_warn("storage", "the file of ", chunk.name, " is full; the rest is not kept");
   post(self, {chunk.process, Role::kTracer, {}, {}}, FileKept{chunk.kind, size.value()});
 }
 
@@ -186,6 +208,7 @@ StorageActor::behavior_type storage(Self self, StorageSettings settings) {
   self->state.settings = std::move(settings);
   auto& state = self->state;
   state.files.emplace(state.settings.run_directory);
+  state.settings.admission->begin_life();
   state.pulse = enter(state.settings.board, "storage");
   self->send(state.settings.router,
              Attach{Role::kStorage, {}, {}, caf::actor_cast<caf::actor>(self), state.pulse, state.settings.taken});
@@ -193,11 +216,13 @@ StorageActor::behavior_type storage(Self self, StorageSettings settings) {
   return {
       [](const Inject& order) { suffer(order); },
       hear<Hearer::kStorage>(BodyHandlers{
-          [self](const SaveShard& shard) { took(self), save(self, shard); },
+          [self](const SaveShard& shard) { took(self), offered(self, shard); },
           [self](const FetchState& wanted) { took(self), fetch(self, wanted); },
           [self](const StateProgress& progress) { arriving(self, progress); },
           [self](const FileChunk& chunk) { keep(self, chunk), close_unread(self); },
       }),
+      [self](const JournalSoFar& past) { follow(self, self->state.settings.admission->begin_at(*past.view)); },
+      [self](const JournalEntry& entry) { follow(self, self->state.settings.admission->follow(entry)); },
       [self](const Tick&) { tick(self); },
       caf::after(kOpenedFor) >> [self] { close_unread(self); },  // nothing came meanwhile
   };

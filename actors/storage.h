@@ -1,7 +1,7 @@
 // The storage actor: the disk of the run. It writes shards and reads state, off the training path.
 //
 // Spawned detached, because it waits for the disk. A shard that cannot be written makes that checkpoint fail and
-// nothing else; the checkpoints before it stay as they were.
+// nothing else; the checkpoints before it stay as they were. It follows the journal, which says whose shards it takes.
 #pragma once
 
 #include <filesystem>
@@ -17,6 +17,7 @@
 #include "runtime/storage/given_images.h"
 #include "runtime/storage/image/shard_intake.h"
 #include "runtime/storage/remote_files.h"
+#include "runtime/storage/shard_admission.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/tracer.h"
 
@@ -30,7 +31,9 @@ struct StorageSettings {
   std::shared_ptr<ActorBoard> board = nullptr;
   // Counts what this actor has taken, over all its lives: no shard is lost when it is started again.
   std::shared_ptr<std::atomic<std::uint64_t>> taken = std::make_shared<std::atomic<std::uint64_t>>(0);
-  std::shared_ptr<ShardIntake> intake = std::make_shared<ShardIntake>();  // over all its lives, as the writer
+  // Over all its lives, as the writer.
+  std::shared_ptr<ShardIntake> intake = std::make_shared<ShardIntake>();
+  std::shared_ptr<ShardAdmission> admission = std::make_shared<ShardAdmission>();
 };
 
 // A state that a replica starts with.
@@ -50,7 +53,7 @@ struct StorageState {
   std::map<std::pair<Incarnation, std::uint64_t>, StateToGive> to_give;  // cut out of it, by step
   Instant opened_at;
   GivenImages given;
-  std::optional<Instant> tick_at;  // while shards come in pieces
+  std::optional<Instant> tick_at;  // while shards come in pieces, or wait for the journal
   ActorTrace trace;
 };
 

@@ -164,7 +164,7 @@ using MetricsActor = HearsLetters<JournalSoFar, JournalEntry>;
 
 using NodeAgentActor = HearsLetters<StopRequest, Tick>;
 
-using StorageActor = HearsLetters<Tick>;
+using StorageActor = HearsLetters<JournalSoFar, JournalEntry, Tick>;
 
 using TracerActor = HearsLetters<Tick>;
 

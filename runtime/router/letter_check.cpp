@@ -22,6 +22,15 @@ namespace {
   return join == nullptr || (join->name == sender.name && join->role == sender.role);
 }
 
+// The files of a node's further workers bear their number behind its name.
+[[nodiscard]] bool writes_own_file(const LinkIdentity& sender, const MessageBody& body) {
+  const auto* chunk = std::get_if<FileChunk>(&body);
+  if (chunk == nullptr || chunk->name == sender.name) return true;
+  const std::string beginning = sender.name + "-";
+  const bool is_numbered = chunk->name.starts_with(beginning) && chunk->name.size() > beginning.size();
+  return is_numbered && chunk->name.find_first_not_of("0123456789", beginning.size()) == std::string::npos;
+}
+
 }  // namespace
 
 bool answers_a_join(const MessageBody& body) {
@@ -34,7 +43,7 @@ std::optional<Undelivered::Why> objection_to(const Letter& letter, LinkId link, 
   if (!sender || !may_say(*sender, letter.body)) return Undelivered::Why::kNotAllowed;
   const bool is_its_own = letter.from == sender->process.value_or(letter.from) &&
                           speaks_for_itself(letter.from, letter.body) && joins_as_itself(*sender, letter.body) &&
-                          is_replica_its_own(view, letter.from, letter.body);
+                          writes_own_file(*sender, letter.body) && is_replica_its_own(view, letter.from, letter.body);
   if (!is_its_own) return Undelivered::Why::kForged;
   const bool is_for_us = answers_a_join(letter.body) || links.self().process == letter.to.process;
   return is_for_us ? std::nullopt : std::optional(Undelivered::Why::kNobody);

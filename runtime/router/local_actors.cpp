@@ -9,7 +9,8 @@ namespace shoal {
 namespace {
 
 [[nodiscard]] bool follows_journal(Role role) {
-  return role == Role::kStage || role == Role::kSyncGroup || role == Role::kDataLoader || role == Role::kMetrics;
+  return role == Role::kStage || role == Role::kSyncGroup || role == Role::kDataLoader || role == Role::kMetrics ||
+         role == Role::kStorage;
 }
 
 [[nodiscard]] bool is_taken(Role role, const MessageBody& body) {

@@ -22,9 +22,11 @@ const Bound kPartialsMax{"storage.unfinished_checkpoints",
 constexpr std::string_view kPartial = ".partial";
 constexpr std::uintmax_t kLeftForTheJournal = 256U << 10U;  // bytes: without them a commit halts the run
 constexpr std::string_view kReplaced = ".replaced";
+constexpr std::string_view kPruned = ".pruned";
 
-fs::path aside_of(const fs::path& target) {
-  return target.parent_path() / compose(".", target.filename().string(), kReplaced);
+// A checkpoint's folder under a name by which nobody finds it.
+fs::path hidden_name(const fs::path& target, std::string_view why) {
+  return target.parent_path() / compose(".", target.filename().string(), why);
 }
 
 std::span<const std::byte> bytes_of(const TensorBlob& image) {
@@ -33,6 +35,12 @@ std::span<const std::byte> bytes_of(const TensorBlob& image) {
 }
 
 std::string file_name_of(StageId stage) { return compose("stage_", stage, ".safetensors"); }
+
+bool is_left_over(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const bool is_hidden = name.ends_with(kPartial) || name.ends_with(kReplaced) || name.ends_with(kPruned);
+  return name.starts_with(".step_") && is_hidden;
+}
 
 }  // namespace
 
@@ -64,6 +72,7 @@ Result<std::optional<CheckpointManifest>> CheckpointWriter::add(const SaveShard&
   }
   std::optional<CheckpointManifest> manifest = std::move(partial.value()->manifest);
   partials_.erase(key);
+  newest_branch_ = std::max(newest_branch_, key.first);
   give_up_older_than(key);
   prune();
   return manifest;
@@ -91,6 +100,10 @@ Result<CheckpointWriter::Partial*> CheckpointWriter::begin(const SaveShard& shar
     return fail(Error::kInvalidData, compose("a shard of stage ", shard.stage, " of ", shard.stages, " stages"));
   }
   const Key key(shard.branch.value, shard.step);
+  if (key.first < newest_branch_) {
+    return fail(Error::kInvalidData, compose("a shard of step ", shard.step, " of branch ", shard.branch,
+                                             ", which the run has left: branch ", newest_branch_, " is saved"));
+  }
   const bool is_one_more = !partials_.contains(key) && kPartialsMax.is_reached_by(partials_.size());
   if (is_one_more && key < partials_.begin()->first) {
     return fail(Error::kInvalidData, compose("a shard of step ", shard.step, " of branch ", shard.branch, ", while ",
@@ -188,17 +201,21 @@ Status CheckpointWriter::complete(Key key, Partial& partial) {
   if (auto written = replace_file((folder / "manifest.json").string(), to_json(partial.manifest)); !written) {
     return written.failure();
   }
-  return take_name(folder, key.second);
+  return take_name(folder, key);
 }
 
-Status CheckpointWriter::take_name(const fs::path& folder, std::uint64_t step) const {
-  const auto target = checkpoint_folder(settings_.folder, step);
+Status CheckpointWriter::take_name(const fs::path& folder, Key key) const {
+  const auto target = checkpoint_folder(settings_.folder, key.second);
   const auto there = read_manifest(target);
   if (there && there->run != settings_.run) {
     return fail(Error::kInvalidData, compose(target.string(), " is a checkpoint of run ", there->run,
                                              ", and stays; give each run a checkpoint.dir of its own"));
   }
-  const auto aside = aside_of(target);
+  if (there && there->branch > key.first) {
+    return fail(Error::kInvalidData, compose(target.string(), " is a checkpoint of branch ", there->branch,
+                                             ", and stays: one of branch ", key.first, " came late"));
+  }
+  const auto aside = hidden_name(target, kReplaced);
   std::error_code error;
   fs::remove_all(aside, error);
   std::error_code nothing_there;
@@ -227,16 +244,14 @@ void CheckpointWriter::give_up_older_than(Key key) {
   }
 }
 
-// Clears what a killed writer left behind: unfinished folders go; a checkpoint that had stepped aside returns.
+// Clears what a killed writer left behind: unfinished and half removed folders go; a checkpoint that had stepped aside
+// returns.
 void CheckpointWriter::clear_leftovers() {
   leftovers_cleared_ = true;
   std::error_code error;
   std::vector<fs::path> left;
   for (const auto& entry : fs::directory_iterator(settings_.folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(".step_") && (name.ends_with(kPartial) || name.ends_with(kReplaced))) {
-      left.push_back(entry.path());
-    }
+    if (is_left_over(entry.path())) left.push_back(entry.path());
   }
   for (const auto& path : left) {
     const std::string name = path.filename().string();
@@ -246,14 +261,18 @@ void CheckpointWriter::clear_leftovers() {
   }
 }
 
+// Takes a checkpoint's name first: to remove its files takes a while, and a writer that is killed in the middle of it
+// leaves a name that the next one clears.
 void CheckpointWriter::prune() const {
   if (settings_.keep == 0) return;
   const auto steps = list_checkpoints(settings_.folder, settings_.run, Damaged::kLeftOut);
   for (std::size_t i = static_cast<std::size_t>(settings_.keep); i < steps.size(); ++i) {
     const auto folder = checkpoint_folder(settings_.folder, steps[i]);
+    const auto pruned = hidden_name(folder, kPruned);
     std::error_code error;
-    fs::remove(folder / "manifest.json", error);  // first: a folder without it is no checkpoint
-    fs::remove_all(folder, error);
+    fs::remove_all(pruned, error);
+    fs::rename(folder, pruned, error);
+    if (!error) fs::remove_all(pruned, error);
     if (error) log_warn("storage", "cannot remove checkpoint step_", steps[i], ": ", error.message());
   }
 }

@@ -3,10 +3,12 @@
 //
 //   checkpoints/.step_N.branch_B.partial/stage_K.safetensors (fsync) ... manifest.json (fsync) ─rename─▶ step_N (fsync)
 //   a step_N of an older branch steps aside first (.step_N.replaced), and is back if that rename fails
+//   one that is pruned is removed under another name (.step_N.pruned)
 //
-// Whatever fails leaves the checkpoints before it as they were, and frees the space that the failed one took. Those of
-// another run are neither pruned nor replaced. Used by the storage actor and by `train --single`; one writer per folder
-// at a time.
+// Whatever fails leaves the checkpoints before it as they were, and frees the space that the failed one took; what a
+// killed writer left is cleared by the next one. Those of another run are neither pruned nor replaced, those of a later
+// branch not replaced: once one of a branch is saved, shards of the branches before it are refused. Used by the storage
+// actor and by `train --single`; one writer per folder at a time.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +44,7 @@ class CheckpointWriter {
   // older unfinished checkpoints are given up. A shard that is there already is written again, and the one before
   // counts until the other is whole. Errors: kIo (the disk; the checkpoint is given up), kInvalidData (not a
   // safetensors image: what came of it is given up; a piece that continues nothing; a shard that does not agree with
-  // the others). `told` hears how many bytes of the shard's image are on the disk.
+  // the others, or of a branch that was left). `told` hears how many bytes of the shard's image are on the disk.
   [[nodiscard]] Result<std::optional<CheckpointManifest>> add(
       const SaveShard& shard, const Written& told = [](std::uint64_t) {});
   [[nodiscard]] const CheckpointWriterSettings& settings() const { return settings_; }
@@ -69,7 +71,7 @@ class CheckpointWriter {
   [[nodiscard]] Result<FileReplacement> begin_file(const SaveShard& shard) const;
   [[nodiscard]] static Status check_space(const std::string& path, std::uint64_t wanted);
   [[nodiscard]] Status complete(Key key, Partial& partial);
-  [[nodiscard]] Status take_name(const std::filesystem::path& folder, std::uint64_t step) const;
+  [[nodiscard]] Status take_name(const std::filesystem::path& folder, Key key) const;
   void give_up(Key key);
   void give_up_older_than(Key key);
   void clear_leftovers();
@@ -77,6 +79,7 @@ class CheckpointWriter {
 
   CheckpointWriterSettings settings_;
   bool leftovers_cleared_ = false;
+  std::uint32_t newest_branch_ = 0;  // of those that were completed here
   std::map<Key, Partial> partials_;  // at most kPartialsMax
 };
 

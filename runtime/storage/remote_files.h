@@ -1,7 +1,8 @@
 // Logs and traces of nodes on other machines, in the run directory: RUN/logs/<name>.log, RUN/trace/<name>.trace.
 //
 // A piece is written where it belongs, so one that comes again changes nothing; none leaves a hole. Names that could
-// mean another file are refused, and a file has an upper bound (S-6).
+// mean another file are refused, and a file has an upper bound (S-6). Its sender knows the bound and stops there: a log
+// with the last byte that fits, a trace before it, with the number of events that are not in it (trace_room.h).
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,10 @@ class RemoteFiles {
   // The file's size afterwards. A piece beyond its end is not written: the size says where to go on. Errors: kRefused
   // (name, kind of data, bound), kIo.
   [[nodiscard]] Result<std::uint64_t> keep(const FileChunk& chunk);
+  // True for the piece that leaves no room in its file, which now has this size: its sender sends no more.
+  [[nodiscard]] bool is_last(const FileChunk& chunk, std::uint64_t size) const {
+    return chunk.bytes.has_value() && size == file_bytes_max_;
+  }
   // True when this refusal is to be told: its sender tries again for ever, and it is said once per file, until
   // a piece of that file is written again. Where too many files were refused, all are forgotten (S-6).
   [[nodiscard]] bool is_news(const FileChunk& chunk, const Failure& refusal);

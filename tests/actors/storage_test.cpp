@@ -19,7 +19,14 @@ class StorageTest : public testing::Test {
                   scratch_.path()} {
     begin_life();
   }
-  void begin_life() { actor_ = lone_.spawn(storage, settings_); }
+  void begin_life() {
+    actor_ = lone_.spawn(storage, settings_);
+    follow(2);
+  }
+  // The journal says that all is committed that a test saves, by so many stages.
+  void follow(std::uint32_t stages, std::uint32_t branch = 0, std::uint64_t committed = 1000) {
+    lone_.give(actor_, JournalSoFar{std::make_shared<const View>(view_of(stages, committed, branch))});
+  }
   void save_step(std::uint64_t step, std::uint32_t branch = 0) {
     for (const std::uint32_t stage : {0U, 1U}) lone_.give(actor_, shard_of(step, stage, 2, branch));
   }
@@ -80,6 +87,7 @@ TEST_F(StorageTest, ReadsAgainWhatWasSavedAgain) {
   save_step(10);
   fetch(10);
   SaveShard other = shard_of(10, 0, 1, 1);
+  follow(1, 1);
   other.image = state_image(small_model(), 99);
   lone_.give(actor_, other);
   fetch(10, 6);
@@ -103,11 +111,48 @@ TEST_F(StorageTest, AReplicaThatIsImpatientGetsOneImageUntilNothingMoreOfItArriv
 
 TEST_F(StorageTest, TellsTheSupervisorOfAShardThatIsWritten) {
   const SaveShard shard = shard_of(10, 1, 2, 3);
+  follow(2, 3);
   lone_.give(actor_, shard);
   const auto told = lone_.sent<StateProgress>();
   ASSERT_FALSE(told.empty());
   const std::uint64_t twice = 2 * shard.image.byte_count();
   EXPECT_EQ(told.back(), (StateProgress{shard.branch, 10, StageId{1}, shard.replica, {}, true, twice, twice}));
+}
+
+// Any node that was admitted may send shards. Of each of these a checkpoint could be made, newer than the real one.
+TEST_F(StorageTest, P29aWhoIsNoMemberMakesNoCheckpoint) {
+  save_step(10);
+  SaveShard forged = shard_of(11, 0, 1, 4'000'000'000);
+  forged.replica = Incarnation{77};
+  for (; forged.step < 14; ++forged.step) lone_.give(actor_, forged);
+  forged.branch = {};
+  forged.image = {};
+  lone_.give(actor_, forged);
+  EXPECT_TRUE(lone_.sent<StateUnavailable>().empty()) << "the journal may be behind";
+  for (int second = 0; second < 32; ++second) lone_.advance(std::chrono::seconds(1));
+  ASSERT_EQ(lone_.sent<StateUnavailable>().size(), 4U);
+  EXPECT_EQ(lone_.sent<StateUnavailable>()[0].replica, forged.replica);
+  EXPECT_NE(lone_.sent<StateUnavailable>()[0].reason, "");
+  EXPECT_TRUE(lone_.sent<CheckpointFailed>().empty()) << "a real one would be given up";
+  EXPECT_EQ(list_checkpoints(scratch_.path()), std::vector<std::uint64_t>{10});
+  save_step(20);
+  EXPECT_EQ(lone_.sent<CheckpointSaved>().size(), 2U);
+}
+
+TEST_F(StorageTest, P29aAShardThatComesBeforeItsCommitIsSavedWhenThatIsRead) {
+  follow(2, 0, 9);
+  save_step(10);
+  EXPECT_TRUE(lone_.sent<CheckpointSaved>().empty());
+  lone_.end(actor_);
+  actor_ = lone_.spawn(storage, settings_);
+  follow(2, 0, 9);
+  EXPECT_TRUE(lone_.sent<CheckpointSaved>().empty());
+  Commit commit;
+  commit.step = StepId{9};
+  lone_.give(actor_, JournalEntry{JournalPosition{1001}, {}, Term{1}, commit});
+  EXPECT_EQ(lone_.sent<CheckpointSaved>().size(), 1U) << "also by the next life";
+  for (int second = 0; second < 32; ++second) lone_.advance(std::chrono::seconds(1));
+  EXPECT_TRUE(lone_.sent<StateUnavailable>().empty());
 }
 
 // To verify what is read takes a while: it is kept while one replica asks after the other, given back when none does.
@@ -146,6 +191,7 @@ std::vector<TensorBlob> cut(const TensorBlob& image, std::size_t size) {
 TEST_F(StorageTest, P26bWritesAShardThatComesInPieces) {
   Knobs knobs;
   knobs.set("storage.pieces_asked_for", 1);
+  follow(1);
   const SaveShard whole = shard_of(10, 0, 1);
   const std::uint64_t total = whole.image.byte_count();
   SaveShard piece = whole;
@@ -171,6 +217,7 @@ TEST_F(StorageTest, P26bWritesAShardThatComesInPieces) {
 }
 
 TEST_F(StorageTest, P26bAsksAgainAndThenSaysThatAShardIsLost) {
+  follow(1);
   SaveShard piece = shard_of(10, 0, 1);
   piece.bytes_total = piece.image.byte_count();
   piece.image = cut(piece.image, 100)[0];
@@ -198,16 +245,18 @@ SaveShard first_piece(std::uint64_t step) {
 }
 
 TEST_F(StorageTest, P26bTheGiverOfAShardHearsHowMuchOfAPieceHasCome) {
+  follow(1);
   const SaveShard piece = first_piece(10);
   const StateProgress slow{piece.branch, 10, piece.stage, piece.replica, {}, true, 120, 2 * piece.bytes_total};
   lone_.give(actor_, slow);
-  EXPECT_TRUE(lone_.sent<StateProgress>().empty()) << "of a shard that nobody waits for";
+  EXPECT_EQ(lone_.sent<StateProgress>(), std::vector{slow}) << "the first piece is on its way";
   lone_.give(actor_, piece);
   lone_.give(actor_, slow);
-  EXPECT_EQ(lone_.sent<StateProgress>(), std::vector{slow});
+  EXPECT_EQ(lone_.sent<StateProgress>(), (std::vector{slow, slow}));
 }
 
 TEST_F(StorageTest, P26bAPieceThatEndedTheActorIsToldAsLostAtOnce) {
+  follow(1);
   const SaveShard first = first_piece(10);
   lone_.give(actor_, first);
   SaveShard second = first;
@@ -225,6 +274,7 @@ TEST_F(StorageTest, P26bAPieceThatEndedTheActorIsToldAsLostAtOnce) {
 }
 
 TEST_F(StorageTest, P26bAShardIsToldAsLostThoughTheMailboxIsNeverEmpty) {
+  follow(1);
   lone_.give(actor_, first_piece(10));
   for (int second = 0; second < 123; ++second) lone_.give_at_once(actor_, std::chrono::seconds(1), FileChunk{});
   EXPECT_EQ(lone_.sent<StateUnavailable>().size(), 1U);

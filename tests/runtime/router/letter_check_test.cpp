@@ -74,6 +74,20 @@ TEST(LetterCheck, S7NobodySpeaksForAnotherProcessOrReplica) {
   EXPECT_EQ(node.judge(StateUnavailable{kSecond, 1, "gone", kSecond}), Undelivered::Why::kForged);
 }
 
+// Logs and traces of a node are written over by nobody else.
+TEST(LetterCheck, S7ANodeWritesFilesOfItsOwnNameAlone) {
+  FileChunk chunk;
+  chunk.process = ProcessIncarnation{2};
+  for (const char* own : {"node2", "node2-1", "node2-12"}) {
+    chunk.name = own;
+    EXPECT_EQ(Node3().judge(chunk), std::nullopt) << own;
+  }
+  for (const char* others : {"node", "node3", "node21", "node2-", "node2-1-1", "node2-x", "-node2", ""}) {
+    chunk.name = others;
+    EXPECT_EQ(Node3().judge(chunk), Undelivered::Why::kForged) << others;
+  }
+}
+
 TEST(LetterCheck, ALetterForAnotherProcessIsForNobodyHere) {
   EXPECT_EQ(Node3().judge(StateUnavailable{kSecond, 1, "gone", kFirst}, kLink, 2, 4), Undelivered::Why::kNobody);
 }

@@ -288,6 +288,60 @@ TEST(Checkpoint, ReplacesTheSameStepOfAnOlderBranch) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch.path()), {}), 1);
 }
 
+// A shard of a branch that was left may be on its way for long, and come to a writer that was started again meanwhile.
+TEST(Checkpoint, IsNotReplacedByTheSameStepOfAnOlderBranch) {
+  const Scratch scratch;
+  {
+    CheckpointWriter writer(settings_in(scratch.path()));
+    ASSERT_TRUE(save(writer, 200, 1, 1).ok());
+    EXPECT_EQ(save(writer, 200, 1, 0).failure().error, Error::kInvalidData);
+    EXPECT_FALSE(writer.add(shard_of(300, 0, 2, 0)).ok()) << "another step of it is of no use either";
+    EXPECT_TRUE(save(writer, 300, 1, 1).ok());
+  }
+  CheckpointWriter next(settings_in(scratch.path()));
+  const auto refused = save(next, 200, 1, 0);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.failure().message.find("of branch 1, and stays"), std::string::npos) << refused.failure().message;
+  const auto there = Checkpoint::open(checkpoint_folder(scratch.path(), 200));
+  ASSERT_TRUE(there.ok());
+  EXPECT_EQ(there->manifest().branch, 1U);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch.path()), {}), 2) << "nothing is left of it";
+}
+
+// To remove what a checkpoint of several GiB holds takes a while.
+TEST(Checkpoint, ThatWasHalfPrunedWhenTheWriterWasKilledIsCleared) {
+  const Scratch scratch;
+  {
+    CheckpointWriter killed(settings_in(scratch.path(), 2));
+    for (const std::uint64_t step : {1U, 2U, 3U}) ASSERT_TRUE(save(killed, step).ok());
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch.path()), {}), 2) << "it prunes";
+  std::filesystem::rename(checkpoint_folder(scratch.path(), 2), scratch.path() / ".step_2.pruned");
+  CheckpointWriter next(settings_in(scratch.path(), 2));
+  ASSERT_TRUE(save(next, 4).ok());
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch.path()), {}), 2);
+  EXPECT_EQ(list_checkpoints(scratch.path()), (Steps{4, 3}));
+}
+
+// A checkpoint without its manifest may be one that a person is copying back.
+TEST(Checkpoint, OnlyWhatAWriterLeavesIsCleared) {
+  const Scratch scratch;
+  const std::vector<std::string> kept = {"step_1", "step_2", "step_3", "step_x", "step_", "other"};
+  for (const std::string& name : kept) {
+    std::filesystem::create_directories(scratch.path() / name);
+    std::ofstream(scratch.path() / name / "stage_0.safetensors") << "x";
+  }
+  std::ofstream(scratch.path() / "step_1" / "manifest.json") << "damaged";
+  std::ofstream(scratch.path() / "step_2" / "notes.txt") << "a person's";
+  std::filesystem::create_directories(scratch.path() / "elsewhere");
+  std::filesystem::create_directory_symlink(scratch.path() / "elsewhere", scratch.path() / "step_9");
+  CheckpointWriter writer(settings_in(scratch.path(), 1));
+  for (const std::uint64_t step : {4U, 5U}) ASSERT_TRUE(save(writer, step).ok());
+  for (const std::string& name : kept) EXPECT_TRUE(std::filesystem::exists(scratch.path() / name)) << name;
+  EXPECT_TRUE(std::filesystem::is_symlink(scratch.path() / "step_9"));
+  EXPECT_FALSE(std::filesystem::exists(scratch.path() / "step_4"));
+}
+
 TEST(Checkpoint, IsNothingBeforeItIsFinishedAndAKilledWritersRestIsCleared) {
   const Scratch scratch;
   {
@@ -333,7 +387,10 @@ TEST(Checkpoint, AStrayShardOfAnOlderOnePutsOutNoUnfinishedOne) {
   ASSERT_FALSE(stray.ok());
   EXPECT_EQ(stray.failure().error, Error::kInvalidData);
   EXPECT_TRUE(writer.add(shard_of(1, 1, 2, 2)).value().has_value()) << "the oldest was not given up";
-  EXPECT_TRUE(writer.add(shard_of(9, 0, 2, 1)).ok()) << "the control: there is room for it";
+  const Scratch other;
+  CheckpointWriter with_room(settings_in(other.path()));
+  for (std::uint64_t step = 1; step <= 3; ++step) ASSERT_TRUE(with_room.add(shard_of(step, 0, 2, 2)).ok());
+  EXPECT_TRUE(with_room.add(shard_of(9, 0, 2, 1)).ok()) << "the control: there is room for it";
 }
 
 TEST(Checkpoint, OfNowhereIsNone) {

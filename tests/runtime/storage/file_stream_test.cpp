@@ -129,6 +129,96 @@ TEST(FileStream, BelievesNoBeginningThatCannotBe) {
   }
 }
 
+// A machine that lost power, or a person, cuts the file in the run directory.
+TEST(FileStream, GoesOnAtTheEndOfAFileThatBecameShorter) {
+  FileStream stream;
+  (void)stream.next(10, kNow);
+  (void)stream.arrived(100, 10, kNow);
+  (void)stream.next(10, kNow);
+  ASSERT_EQ(stream.arrived(110, 20, kNow), 10U);
+  Instant now = kNow;
+  ASSERT_EQ(stream.next(20, now)->there, 110U);
+  EXPECT_EQ(stream.arrived(50, 20, now), 10U) << "the answer to a piece, perhaps a late one";
+  for (int answers = 0; answers < 2; ++answers) {
+    now += 30s;
+    ASSERT_TRUE(stream.next(20, now)->is_question) << answers;
+    EXPECT_EQ(stream.arrived(50, 20, now), 10U) << "what arrived is not here any more";
+  }
+  const auto piece = stream.next(20, now);
+  ASSERT_TRUE(piece && !piece->is_question);
+  EXPECT_EQ(piece->there, 50U);
+  EXPECT_EQ(piece->here, 10U);
+  EXPECT_EQ(stream.arrived(60, 20, now), 20U);
+  EXPECT_FALSE(stream.next(20, now).has_value());
+}
+
+TEST(FileStream, OneAnswerThatCannotBeChangesNothing) {
+  FileStream stream;
+  Instant now = kNow;
+  (void)stream.next(20, now);
+  (void)stream.arrived(100, 20, now);
+  for (std::uint64_t arrived = 1; arrived < 10; ++arrived) {
+    (void)stream.next(20, now);
+    now += 30s;
+    ASSERT_TRUE(stream.next(20, now)->is_question);
+    EXPECT_EQ(stream.arrived(99, 20, now), arrived - 1) << "late";
+    ASSERT_TRUE(stream.next(20, now + 30s)->is_question);
+    EXPECT_EQ(stream.arrived(100 + arrived, 20, now), arrived);
+    EXPECT_EQ(stream.next(20, now)->there, 100 + arrived);
+  }
+}
+
+TEST(FileStream, AFileIsSentAgainFromWhereTheOtherWasCut) {
+  for (const std::uint64_t there : {105U, 50U, 200U}) {  // in ours; before it; somebody else added to it
+    FileStream stream(1000, FileStream::Kept::kAll);
+    (void)stream.next(20, kNow);
+    (void)stream.arrived(100, 20, kNow);
+    (void)stream.next(20, kNow);
+    ASSERT_EQ(stream.arrived(110, 20, kNow), 10U);
+    (void)stream.next(20, kNow);
+    Instant now = kNow;
+    for (int answers = 0; answers < 2; ++answers) {
+      now += 30s;
+      ASSERT_TRUE(stream.next(20, now)->is_question) << there;
+      (void)stream.arrived(there, 20, now);
+    }
+    const auto piece = stream.next(20, now);
+    ASSERT_TRUE(piece && !piece->is_question);
+    EXPECT_EQ(piece->there, there);
+    EXPECT_EQ(piece->here, there == 105 ? 5U : 0U);
+    EXPECT_EQ(stream.begin(), there == 105 ? 100U : there) << "for the process after this one";
+    EXPECT_EQ(stream.size_max(), 1000 - *stream.begin());
+  }
+}
+
+// The other file begins with somebody else's 70 bytes and takes 100.
+TEST(FileStream, SendsNothingThatTheOtherFileHasNoRoomFor) {
+  FileStream stream(100);
+  EXPECT_EQ(stream.size_max(), 100U) << "as far as is known";
+  (void)stream.next(50, kNow);
+  (void)stream.arrived(70, 50, kNow);
+  EXPECT_EQ(stream.size_max(), 30U);
+  const auto piece = stream.next(50, kNow);
+  EXPECT_EQ(piece->there, 70U);
+  EXPECT_EQ(piece->bytes_max, 30U);
+  EXPECT_EQ(stream.arrived(90, 50, kNow), 20U);
+  EXPECT_EQ(stream.next(50, kNow)->bytes_max, 10U);
+  EXPECT_FALSE(stream.is_full());
+  EXPECT_EQ(stream.arrived(100, 50, kNow), 30U);
+  EXPECT_TRUE(stream.is_full());
+  for (Duration later = 0s; later < 10min; later += 10s) {
+    EXPECT_FALSE(stream.next(50 + static_cast<std::uint64_t>(later / 10s), kNow + later).has_value());
+  }
+}
+
+TEST(FileStream, AFullFileIsAskedOnceHowFarItGoes) {
+  FileStream stream(100);
+  ASSERT_TRUE(stream.next(50, kNow)->is_question);
+  (void)stream.arrived(1000, 50, kNow);  // by a version with another bound
+  EXPECT_EQ(stream.size_max(), 0U);
+  EXPECT_FALSE(stream.next(50, kNow + 1h).has_value());
+}
+
 TEST(LogOutbox, KeepsLinesUntilTheyArrived) {
   LogOutbox outbox;
   outbox.add("one\n");
@@ -160,6 +250,9 @@ TEST(RemoteFiles, WriteWhatBelongsThereAndNothingElse) {
   EXPECT_EQ(*files.keep(chunk_of("node7", 6, "world\n")), 12U);
   EXPECT_EQ(*read_file((scratch.path() / "logs" / "node7.log").string()), "hello world\n");
   EXPECT_FALSE(files.keep(chunk_of("node7", 12, "much too much")).ok()) << "S-6";
+  const FileChunk last = chunk_of("node7", 12, "its end\n");
+  EXPECT_TRUE(files.is_last(last, *files.keep(last)));
+  EXPECT_FALSE(files.is_last(chunk_of("node7", 0, ""), *files.keep(chunk_of("node7", 0, "")))) << "a question";
   for (const std::string name : {"", "..", "a/b", "spawner", "storage", ".hidden", std::string(200, 'x').c_str()}) {
     EXPECT_FALSE(files.keep(chunk_of(name, 0, "x")).ok()) << name;
   }
@@ -229,6 +322,36 @@ TEST(FileStream, EverythingArrivesInOrderWhateverIsLost) {
     }
   }
   EXPECT_EQ(there, before + text);
+}
+
+// The other file is cut now and then, too: of a file nothing is missing in the end, of an outbox what was cut off.
+TEST(FileStream, WhatFollowsArrivesThoughTheOtherFileIsCut) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(compose("seed ", seed));
+  for (const FileStream::Kept kept : {FileStream::Kept::kAll, FileStream::Kept::kNotArrived}) {
+    std::mt19937_64 random(seed);
+    const std::string before = "what was there before\n";
+    std::string text, there = before;
+    FileStream stream(std::uint64_t{1} << 30, kept);
+    Instant now = kNow;
+    for (int move = 0; move < 5000; ++move) {
+      now += std::chrono::milliseconds(random() % 3000);
+      if (random() % 3 == 0 && move < 4000) text += compose("line ", move, "\n");
+      if (random() % 500 == 0 && move < 3900)
+        there.resize(there.size() - random() % std::min<std::size_t>(200, there.size() - before.size() + 1));
+      const auto piece = stream.next(text.size(), now);
+      if (!piece || random() % 5 == 0) continue;  // lost
+      const std::string bytes = piece->is_question ? "" : text.substr(piece->here, 1 + random() % 40);
+      if (piece->there <= there.size() && !bytes.empty()) {
+        there.resize(std::max<std::size_t>(there.size(), piece->there + bytes.size()));
+        there.replace(piece->there, bytes.size(), bytes);
+      }
+      if (random() % 5 != 0) (void)stream.arrived(there.size(), text.size(), now);
+    }
+    EXPECT_EQ(stream.arrived(), text.size());
+    EXPECT_TRUE(there.ends_with(text.substr(text.size() - 10)));
+    EXPECT_EQ(there == before + text, kept == FileStream::Kept::kAll);
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "messages/storage.h"
+#include "runtime/journal/view.h"
 #include "runtime/storage/checkpoint_writer.h"
 #include "runtime/storage/image/image_source.h"
 #include "runtime/storage/safetensors.h"
@@ -60,6 +61,21 @@ inline Result<std::string> read_in_pieces(ImageSource& source, std::size_t size)
   return text;
 }
 
+// The replica that saves a stage here.
+inline Incarnation saver_of(std::uint32_t stage) { return Incarnation{100 + stage}; }
+
+// What a journal says where each stage has its saver.
+inline View view_of(std::uint32_t stages, std::uint64_t committed, std::uint32_t branch = 0) {
+  ViewState state;
+  state.position = JournalPosition{1000};
+  state.branch = Branch{branch};
+  state.committed_steps = committed;
+  for (std::uint32_t stage = 0; stage < stages; ++stage) {
+    state.stages.push_back({{{saver_of(stage), {}, ProcessIncarnation{2 + stage}}}, {}});
+  }
+  return View(state);
+}
+
 // The shard of one stage of `stages`: every stages-th weight.
 inline SaveShard shard_of(std::uint64_t step, std::uint32_t stage, std::uint32_t stages, std::uint32_t branch = 0) {
   std::vector<std::string> names;
@@ -71,6 +87,7 @@ inline SaveShard shard_of(std::uint64_t step, std::uint32_t stage, std::uint32_t
   shard.tokens_total = 100 * step;
   shard.stage = StageId{stage};
   shard.stages = stages;
+  shard.replica = saver_of(stage);
   shard.image = state_image(names, step);
   return shard;
 }

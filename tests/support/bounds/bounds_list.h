@@ -52,6 +52,8 @@ inline constexpr std::array kBoundsList = {
     ListedBound{"pipeline.requests_kept", 0, 0, "RequestTable.ARequesterCannotHoldMoreThanItsBound"},
     ListedBound{"pipeline.unanswered_asks", 1, 3},
     ListedBound{"pipeline.waiting_forwards", 0, 0, "Replica.P5BoundsItsWaitingRoom"},
+    ListedBound{"storage.former_members", 0, 0, "ShardAdmission.S6RemembersSoManyFormerMembers"},
+    ListedBound{"storage.held_shard_bytes", 0, 0, "ShardAdmission.S6HoldsSoMuch"},
     ListedBound{"storage.image_piece_bytes", 16, 40},
     ListedBound{"storage.images_given", 0, 0, "GivenImages.S6RemembersSoMany"},
     ListedBound{"storage.pieces_asked_for", 1, 2},
@@ -93,6 +95,7 @@ inline constexpr std::array kBoundsList = {
     ListedBound{"sync.unheld_steps", 2, 4},
 };
 
+    ListedNumber{"runtime/storage/file_stream.h:there_max", "FileStream.SendsNothingThatTheOtherFileHasNoRoomFor", ""},
 inline constexpr std::array kNumbersList = {
     ListedNumber{"runtime/storage/log_outbox.h:bytes_max", "LogOutbox.IsBoundedAndSaysWhatItDropped", ""},
     ListedNumber{"runtime/node/node_core.cpp:kNameTakenMax", "NodeCore.ANameThatIsTakenIsAskedForAFewTimes", ""},

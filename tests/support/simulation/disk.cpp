@@ -36,12 +36,20 @@ void ask_for_pieces(Self self, const RouterActor& mail) {
   for (const StateUnavailable& lost : self->state.intake.lost(now)) {
     caf::anon_send(mail, Letter{{}, to_supervisor(), lost});
   }
-  if (self->state.intake.is_empty() || std::exchange(self->state.is_ticking, true)) return;
+  const bool is_idle = self->state.intake.is_empty() && self->state.admission.is_empty();
+  if (is_idle || std::exchange(self->state.is_ticking, true)) return;
   self->delayed_send(self, kTickPeriod, Tick{});
 }
 
-void take_piece(Self self, const std::shared_ptr<SwarmRecord>& record, const RouterActor& mail, SaveShard shard,
-                bool is_real) {
+// The parts of the disk's place in the swarm.
+struct DiskPlace {
+  std::shared_ptr<SwarmRecord> record;
+  RouterActor mail;
+  bool is_real = false;
+};
+
+void take_piece(Self self, const DiskPlace& place, SaveShard shard) {
+  const auto& [record, mail, is_real] = place;
   const Instant now = self->clock().now();
   if (!self->state.intake.accepts(shard, now)) return ask_for_pieces(self, mail);
   self->state.intake.written(shard, now);
@@ -64,6 +72,14 @@ void take_piece(Self self, const std::shared_ptr<SwarmRecord>& record, const Rou
   ask_for_pieces(self, mail);
 }
 
+void perform(Self self, const DiskPlace& place, ShardAdmission::Decisions decisions) {
+  for (const StateUnavailable& refused : decisions.refused) {
+    caf::anon_send(place.mail, Letter{{}, to_supervisor(), refused});
+  }
+  for (SaveShard& shard : decisions.taken) take_piece(self, place, std::move(shard));
+  if (!self->state.admission.is_empty()) ask_for_pieces(self, place.mail);
+}
+
 void give_state(const SwarmRecord& record, const RouterActor& mail, const FetchState& wanted) {
   const auto saved = record.saved.find({wanted.step, record.stage_of.at(wanted.replica)});
   const Address to = to_stage({}, wanted.replica);
@@ -84,8 +100,11 @@ void give_state(const SwarmRecord& record, const RouterActor& mail, const FetchS
 }  // namespace
 
 caf::behavior simulated_disk(Self self, std::shared_ptr<SwarmRecord> record, RouterActor mail, bool is_real) {
+  const DiskPlace place{record, mail, is_real};
   return {hear<Hearer::kStorage>(BodyHandlers{
-              [self, record, mail, is_real](const SaveShard& shard) { take_piece(self, record, mail, shard, is_real); },
+              [self, place](const SaveShard& shard) {
+                perform(self, place, self->state.admission.offer(shard, self->clock().now()));
+              },
               [record, mail](const FetchState& wanted) { give_state(*record, mail, wanted); },
               [self, mail](const StateProgress& progress) {
                 const Address giver{{}, Role::kStage, progress.stage, progress.replica};
@@ -95,9 +114,12 @@ caf::behavior simulated_disk(Self self, std::shared_ptr<SwarmRecord> record, Rou
               },
               [](const FileChunk&) {},
           }),
-          [self, mail](const Tick&) {
+          [self, place](const JournalSoFar& past) { perform(self, place, self->state.admission.begin_at(*past.view)); },
+          [self, place](const JournalEntry& entry) { perform(self, place, self->state.admission.follow(entry)); },
+          [self, place](const Tick&) {
             self->state.is_ticking = false;
-            ask_for_pieces(self, mail);
+            perform(self, place, self->state.admission.give_up(self->clock().now()));
+            ask_for_pieces(self, place.mail);
           }};
 }
 

@@ -11,12 +11,14 @@
 #include "messages/actor_types.h"
 #include "runtime/cluster/truth/supervisor_effects.h"
 #include "runtime/storage/image/shard_intake.h"
+#include "runtime/storage/shard_admission.h"
 #include "tests/support/simulation/swarm.h"
 
 namespace shoal {
 
 struct SimulatedDisk {
   static inline const char* name = "disk";
+  ShardAdmission admission;
   ShardIntake intake;
   // Pieces of shards that are not whole yet, by branch, steps and stage.
   std::map<std::tuple<Branch, std::uint64_t, StageId>, std::vector<std::byte>> pieces;

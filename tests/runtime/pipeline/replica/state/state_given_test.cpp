@@ -218,15 +218,22 @@ TEST(StateGiven, P26bAnImageThatArrivesIsKeptHoweverSlow) {
     if (is_shard) bench.tell(given, FetchShard{{}, 7, StageId{1}, kB0, 80, 40});
     if (!is_shard) bench.tell(given, further(80, 40));
     EXPECT_NE(bench.job_as<PieceJob>(), nullptr);
+    bench.complete(given, PieceRead{image()});
+    const auto is_given_after = [&](const StateProgress& progress) {
+      bench.job.reset();
+      bench.pass(GivenPieces::kSilence);
+      bench.tell(given, progress);
+      bench.tell(given, TimePassed{});
+      if (is_shard) bench.tell(given, FetchShard{{}, 7, StageId{1}, kB0, 80, 40});
+      if (!is_shard) bench.tell(given, further(80, 40));
+      return bench.job_as<PieceJob>() != nullptr;
+    };
     StateProgress other = slow;
     other.step = 6;
+    EXPECT_TRUE(is_given_after(other)) << "it waits behind another one";
     bench.complete(given, PieceRead{image()});
-    bench.pass(GivenPieces::kSilence);
-    bench.tell(given, other);
-    bench.tell(given, TimePassed{});
-    if (is_shard) bench.tell(given, FetchShard{{}, 7, StageId{1}, kB0, 80, 40});
-    if (!is_shard) bench.tell(given, further(80, 40));
-    EXPECT_FALSE(bench.job) << "the control: it was another state's that came";
+    EXPECT_FALSE(is_given_after({{}, 7, StageId{1}, is_shard ? kJoiner : kB0, {}, !is_shard, 50, 100}))
+        << "the control: it was another taker's";
   }
 }
 
