@@ -57,7 +57,7 @@ void LostSamples::name_lost(CommitRound& entry, StepId since, const View& view) 
   const std::set<PlaceId> known = view.requeued().lost_from(place_of(since, MicrobatchId{}));
   const PlaceId not_begun = place_of(StepId{view.committed_steps() + 1}, MicrobatchId{});
   const PlaceId from = std::max(view.requeued().end(), not_begun);
-  const std::uint64_t waiting = from.value - not_begun.value;
+  const std::uint64_t waiting = view.requeued().stored_from(not_begun) + RequeuedSamples::kPlacesOfAnEntry;
   const std::size_t most = RequeuedSamples::kWaitingMax;
   const std::size_t room = most - std::min<std::size_t>(most, waiting);
   std::set_difference(lost.begin(), lost.end(), known.begin(), known.end(), std::back_inserter(entry.lost));

@@ -11,6 +11,21 @@ std::uint64_t RequeuedSamples::count() const {
   return taken_.empty() ? forgotten_ : taken_.back().before + taken_.back().samples.size();
 }
 
+// Counts what is kept as a snapshot stores it, in places.
+std::uint64_t RequeuedSamples::stored() const {
+  return taken_.empty() ? 0 : count() - taken_.front().before + kPlacesOfAnEntry * taken_.size();
+}
+
+std::uint64_t RequeuedSamples::stored_from(PlaceId first) const {
+  std::uint64_t stored = 0;
+  for (auto taken = taken_.rbegin(); taken != taken_.rend(); ++taken) {
+    const std::uint64_t end = taken->first.value + taken->samples.size();
+    if (end <= first.value) break;
+    stored += end - std::max(taken->first.value, first.value) + kPlacesOfAnEntry;
+  }
+  return stored;
+}
+
 PlaceId RequeuedSamples::end() const {
   return taken_.empty() ? PlaceId{} : PlaceId{taken_.back().first.value + taken_.back().samples.size()};
 }
@@ -24,7 +39,7 @@ void RequeuedSamples::follow(const CommitRound& entry, std::uint64_t version) {
     taken.samples.push_back(sample_at(place));
   }
   taken_.push_back(std::move(taken));
-  while (kKeptMax.is_exceeded_by(count() - taken_.front().before)) {
+  while (kKeptMax.is_exceeded_by(stored())) {
     forgotten_ = taken_.front().before + taken_.front().samples.size();
     taken_.pop_front();
   }

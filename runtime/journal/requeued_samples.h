@@ -10,9 +10,10 @@
 // again is lost at that place, and trained once more. A branch that begins at an earlier step forgets what was read
 // after it: the plan up to there stays as it was.
 //
-// Bounded (S-6): kKeptMax lost places, of which kWaitingMax may still have to be trained again; the oldest are
-// forgotten, but for their number. A branch that begins before what is remembered takes all that is forgotten for
-// earlier: it trains some samples twice, and leaves out lost ones alone. Pure values.
+// Bounded (S-6), so that a snapshot of the journal has room for it: kKeptMax lost places, an entry counted as
+// kPlacesOfAnEntry more, of which kWaitingMax may still have to be trained again; the oldest are forgotten, but for
+// their number. A branch that begins before what is remembered takes all that is forgotten for earlier: it trains some
+// samples twice, and leaves out lost ones alone. Pure values.
 #pragma once
 
 #include <cstddef>
@@ -38,6 +39,7 @@ class RequeuedSamples {
   static inline const Bound kWaitingMax{"journal.lost_places_waiting",
                                         65536};  // kept by the writer of the entries (lost_samples.h)
   static inline const Bound kKeptMax{"journal.lost_places_kept", 131072};
+  static constexpr std::uint64_t kPlacesOfAnEntry = 3;  // a snapshot has 40 bytes for it, and 16 for each place
 
   RequeuedSamples() = default;
   explicit RequeuedSamples(const RequeuedState& state)
@@ -53,11 +55,14 @@ class RequeuedSamples {
   [[nodiscard]] PlaceId sample_at(PlaceId place) const;
   // The first place after all that are taken.
   [[nodiscard]] PlaceId end() const;
+  // What is stored for places from `first` on, in places: those that are taken, and the entries that took them.
+  [[nodiscard]] std::uint64_t stored_from(PlaceId first) const;
   // Places from `first` on whose samples are to be trained again already.
   [[nodiscard]] std::set<PlaceId> lost_from(PlaceId first) const;
 
  private:
   [[nodiscard]] std::uint64_t count() const;
+  [[nodiscard]] std::uint64_t stored() const;
 
   std::deque<TakenPlaces> taken_;  // ascending by place
   std::uint64_t forgotten_ = 0;    // places

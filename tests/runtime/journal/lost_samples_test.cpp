@@ -253,7 +253,11 @@ TEST(LostSamples, MoreThanMayWaitIsNotTrainedAgain) {
   }
   CommitRound round{StageId{}, StepId{2}, {0, 1}, {}, 0, {}, 2 * kMany};
   losses.name_lost(round, StepId{0}, view);
-  EXPECT_EQ(round.lost.size(), RequeuedSamples::kWaitingMax);
+  EXPECT_EQ(round.lost.size(), RequeuedSamples::kWaitingMax - RequeuedSamples::kPlacesOfAnEntry);
+  append(round);
+  CommitRound next{StageId{}, StepId{2}, {1, 1}, {}, 0, {}, 2 * kMany};
+  losses.name_lost(next, StepId{0}, view);
+  EXPECT_TRUE(next.lost.empty()) << "those before it wait";
 }
 
 // Every sample up to the newest fresh one is in the plan once, and once more for each time that it was lost; or it
