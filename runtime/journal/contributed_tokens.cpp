@@ -2,6 +2,7 @@
 #include "runtime/journal/contributed_tokens.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace shoal {
 
@@ -20,7 +21,7 @@ void ContributedTokens::follow(const JournalEntry& entry, const View& view) {
   if (commit == nullptr) return;
   if (are_taken_after(version)) {
     totals_[version] = {view.tokens_total(), false};
-    if (kKeptMax.is_exceeded_by(totals_.size())) forget_one(version);
+    while (are_too_many(version)) forget_one(version);
   }
   // Keeps it also for a checkpoint that storage does not come to save: then a few are kept in vain.
   if (!commit->checkpoint_by.empty()) keep_window_before(version);
@@ -33,6 +34,12 @@ void ContributedTokens::keep_window_before(std::uint64_t saved) {
 
 ContributedTokens::Totals::iterator ContributedTokens::window_before(std::uint64_t version) {
   return totals_.lower_bound(version - std::min(version, window_));
+}
+
+// More than a window's contributions stay in any case, so that there is one to forget outside of the newest window.
+bool ContributedTokens::are_too_many(std::uint64_t version) {
+  const auto of_a_window = static_cast<std::uint64_t>(std::distance(window_before(version), totals_.end()));
+  return kKeptMax.reached_if(totals_.size() > std::max<std::uint64_t>(kKeptMax, kWindowsKept * of_a_window));
 }
 
 void ContributedTokens::forget_one(std::uint64_t version) {

@@ -9,9 +9,9 @@
 //
 // A branch that begins at a checkpoint so finds what its first rounds ask for, however many contributions it goes back
 // over. A branch that was left keeps only what its checkpoint has. Bounded (S-6): kKeptMax contributions in all,
-// several times the two per fragment of one window; where those of checkpoints alone are more, the oldest of them go,
-// and what a roll-back to so old a checkpoint loses in its first rounds is counted as nothing. Pure: a function of the
-// journal.
+// or, where many fragments take turns, those of kWindowsKept windows; where those of checkpoints alone are more, the
+// oldest of them go, and what a roll-back to so old a checkpoint loses in its first rounds is counted as nothing. The
+// newest window always stays. Pure: a function of the journal.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,7 @@ namespace shoal {
 class ContributedTokens {
  public:
   static inline const Bound kKeptMax{"journal.contributions_kept", 1024};
+  static constexpr std::uint64_t kWindowsKept = 4;
 
   // takes_contributions: whether a round takes its contributions after so many steps; empty: there are no rounds.
   // window: steps that a round looks back at, at most.
@@ -55,6 +56,7 @@ class ContributedTokens {
 
   // The oldest that a round which is agreed at this version or later may ask for.
   [[nodiscard]] Totals::iterator window_before(std::uint64_t version);
+  [[nodiscard]] bool are_too_many(std::uint64_t version);
   void forget_one(std::uint64_t version);
   // The state after so many steps is in a checkpoint: what its first rounds ask for stays.
   void keep_window_before(std::uint64_t saved);

@@ -59,6 +59,10 @@ class RoundSchedule {
   [[nodiscard]] std::uint64_t feedback_chain(const RoundId& round) const;
   // The most versions between a contribution and the end of the fragment's next round.
   [[nodiscard]] std::uint64_t window_max() const { return period_ + delay(); }
+  // The most rounds that are open at once: of each fragment the one that is due at a boundary and the next one, whose
+  // contributions are taken there or are announced before their step. Until a round is over no step begins after the
+  // one where it is due, so a third one is never announced.
+  [[nodiscard]] std::size_t open_max() const { return 2 * offsets_.size(); }
   [[nodiscard]] std::uint32_t fragment_count() const { return static_cast<std::uint32_t>(offsets_.size()); }
 
  private:

@@ -20,7 +20,8 @@ void SumAgreement::begin(const OrderId& order, JournalPosition position, const s
   reduced_.clear();
   unanswered_.clear();
   for (const ReplicaMember& member : members) unanswered_.insert(member.incarnation);
-  began_ = now;
+  time_.look(now);
+  began_ = time_.watched();
   repeat_after(doubled(config_.repeat_after), now);
 }
 
@@ -34,7 +35,9 @@ void SumAgreement::reduce(Instant now, Duration timeout) {
   unanswered_.clear();
   for (const auto& [member, manifest] : manifests_) unanswered_.insert(member);
   progress_.clear();
-  began_ = moved_at_ = now;
+  time_.look(now);
+  began_ = time_.watched();
+  moved_at_ = now;
   reduce_timeout_ = timeout;
   repeat_after(repeat_interval_, now);
 }
@@ -50,6 +53,7 @@ bool SumAgreement::hear(const Reduced& reduced, Instant now) {
   if (phase_ != Phase::kReducing || reduced.order != order_) return false;
   if (unanswered_.erase(reduced.member) == 0) return false;
   reduced_[reduced.member] = reduced;
+  look(now);  // it may be the first that is read after a pause of our own
   moved(now);
   return true;
 }

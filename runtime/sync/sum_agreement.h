@@ -89,8 +89,8 @@ class SumAgreement {
   [[nodiscard]] const std::map<Incarnation, Reduced>& reduced() const { return reduced_; }
   // Once voted: the order, where its epoch began, and the digest. What else it has to say is its owner's.
   [[nodiscard]] Prepared vote() const;
-  // Since the epoch began, or its reduction.
-  [[nodiscard]] Duration age(Instant now) const { return now - began_; }
+  // Since the epoch began, or its reduction, up to the last look or Reduced: time that its owner watched.
+  [[nodiscard]] Duration age() const { return time_.watched() - began_; }
   // A time-out or an interval, for this try.
   [[nodiscard]] Duration doubled(Duration base) const;
 
@@ -108,7 +108,7 @@ class SumAgreement {
   std::map<Incarnation, std::uint64_t> progress_;  // for those in the sum, the furthest heard of
   std::set<Incarnation> unanswered_;
   WatchedTime time_;
-  Instant began_{};
+  Duration began_{};    // on its owner's watch
   Instant moved_at_{};  // the reduction, as far as is known; later by what was not watched since
   Instant pause_until_{};
   Instant repeat_at_{};

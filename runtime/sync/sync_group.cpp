@@ -162,7 +162,7 @@ SyncGroupEffects SyncGroupCore::tick(Instant now) {
   sum_.look(now);
   if (!is_appointed_ || members().empty() || view_.is_finished()) return take_effects();
   if (const auto failure = sum_.overdue(now)) sum_came_to_nothing(now, *failure);
-  if (phase() == Phase::kPreparing && survey_.is_under_way() && sum_.age(now) >= config_.survey_timeout) {
+  if (phase() == Phase::kPreparing && survey_.is_under_way() && sum_.age() >= config_.survey_timeout) {
     end_survey(now, compose("no manifest from ", list_members(sum_.unanswered()), " in time"));
   }
   prepare_if_due(now);
@@ -292,7 +292,7 @@ void SyncGroupCore::sum_came_to_nothing(Instant now, const SumFailure& failure) 
 
 // P-19: every member holds a whole sum.
 void SyncGroupCore::conclude(Instant now) {
-  patience_.took(sum_.age(now));
+  patience_.took(sum_.age());
   const auto failure = sum_.conclude(now);
   if (failure) return sum_came_to_nothing(now, {failure->kind, compose("step ", step(), ": ", failure->why)});
   choice_.came_whole();

@@ -15,6 +15,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/text/shell_word.h"
 #include "runtime/experiment/experiment_report.h"
+#include "runtime/trace/metrics/metrics_lines.h"
 
 namespace shoal {
 namespace {
@@ -24,10 +25,14 @@ std::optional<std::string> text_if_there(const std::string& path) {
   return text ? std::optional(*text) : std::nullopt;
 }
 
-std::string metrics_of(const PlannedRun& run) { return text_if_there(run.directory + "/metrics.jsonl").value_or(""); }
+RunOutcome outcome_there(const PlannedRun& run) {
+  OutcomeReader reader;
+  (void)read_metrics_lines(run.directory + "/metrics.jsonl", [&reader](std::string_view line) { reader.add(line); });
+  return reader.outcome();
+}
 
 RunState state_there(const PlannedRun& run) {
-  return state_of(run, std::filesystem::exists(run.directory + "/config.toml"), metrics_of(run));
+  return state_of(run, std::filesystem::exists(run.directory + "/config.toml"), outcome_there(run));
 }
 
 // All of them before the first is started: a bad value should not be found after hours. Warns of arms that cannot show
@@ -77,7 +82,7 @@ Result<int> train(const PlannedRun& run, RunState state) {
 Status write_answer(const ExperimentOptions& options, const std::vector<PlannedRun>& runs) {
   const Experiment& experiment = options.order.experiment;
   ExperimentAnswer answer{experiment, runs.front().steps, options.command, {}};
-  for (const PlannedRun& run : runs) answer.outcomes.push_back(outcome_of(metrics_of(run)));
+  for (const PlannedRun& run : runs) answer.outcomes.push_back(outcome_there(run));
   const std::string picture = experiment.name + ".svg";
   const std::string table = markdown_of(answer, picture);
   print(table);
@@ -118,8 +123,10 @@ Result<ExperimentOptions> experiment_options(const Options& options) {
   out.command = command_of(options);
   out.is_dry = options.has("--dry-run");
   if (out.is_dry || word == "cpu") return out;
-  return fail(Error::kUsage,
-              "experiment --preset gpu: not in this version, which trains on CPUs; --dry-run prints its commands");
+  return fail(
+      Error::kUsage,
+      "experiment --preset gpu: not in this version, which starts the runs of an experiment on CPUs; --dry-run prints "
+      "their commands, which take --device cuda");
 }
 
 Result<int> run_experiment(const ExperimentOptions& options) {

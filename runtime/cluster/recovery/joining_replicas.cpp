@@ -2,6 +2,7 @@
 #include "runtime/cluster/recovery/joining_replicas.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "runtime/base/compose.h"
@@ -13,12 +14,17 @@ namespace shoal {
 
 namespace {
 
+// What a link may be too slow for, beside another state while a commit is held.
+constexpr std::string_view kForSums = "for the sum of a step";
+constexpr std::string_view kForRounds =
+    "between two rounds, which come every sync.H / sync.fragments steps (a larger H or fewer fragments leave it more "
+    "time)";
+
 // "; its first state took 69 s, ...", of one for which commits were held.
-[[nodiscard]] std::string why_in_vain(const Joiner& joiner) {
+[[nodiscard]] std::string why_in_vain(const Joiner& joiner, std::string_view too_slow) {
   return compose("; its first state took ", duration_text(*joiner.took),
-                 ", and its link is too slow for another one while a commit is held, or for the sum of a step; tried "
-                 "again in ",
-                 std::chrono::ceil<std::chrono::minutes>(joiner.holds.rest()).count(), " min");
+                 ", and its link is too slow for another one while a commit is held, or ", too_slow,
+                 "; tried again in ", std::chrono::ceil<std::chrono::minutes>(joiner.holds.rest()).count(), " min");
 }
 
 }  // namespace
@@ -125,8 +131,9 @@ std::optional<JoinDecision> JoiningReplicas::judge_late(Joiner& joiner, std::uin
     joiner.hold_not_before = now + CommitHolds::kPause;
     const std::string why = compose("it held version ", joiner.ready->version, " of ", committed_steps, " after ",
                                     counted(joiner.holds.count(), "held commit"));
-    return JoinDecision{hold ? JoinOutcome::kHoldOver : JoinOutcome::kGiveUp, joiner,
-                        why + (hold ? "; training goes on" : why_in_vain(joiner))};
+    return JoinDecision{
+        hold ? JoinOutcome::kHoldOver : JoinOutcome::kGiveUp, joiner,
+        why + (hold ? "; training goes on" : why_in_vain(joiner, follows_sums_ ? kForSums : kForRounds))};
   }
   if (now < joiner.hold_not_before) return std::nullopt;
   if (auto decision = judge_pace(joiner)) return decision;

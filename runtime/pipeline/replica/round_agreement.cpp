@@ -22,6 +22,7 @@ RoundAgreement::RoundAgreement(const ReplicaSetup& setup) {
   member_.emplace(
       RoundMemberSetup{setup.run, setup.branch, setup.stage, setup.self, *setup.rounds, setup.bucket_bytes});
   member_->start_at(setup.version);
+  waiting_max_ = RoundSchedule(*setup.rounds).open_max();
 }
 
 bool RoundAgreement::is_meant_by(const OrderId& order, const ReplicaStanding& self) const {
@@ -51,7 +52,7 @@ void RoundAgreement::hear(const Prepare& order, ReplicaTurn& turn) {
   take(order, turn);
   if (!is_meant_by(order.order, turn.replica()) || turn.replica().is_member()) return;
   std::erase_if(waiting_, [&](const Prepare& one) { return one.order.round == order.order.round; });
-  if (!RoundMember::kRoundsMax.is_reached_by(waiting_.size())) waiting_.push_back(order);
+  if (waiting_.size() < waiting_max_) waiting_.push_back(order);
 }
 
 void RoundAgreement::hear(const FetchState& question, ReplicaTurn& turn) {

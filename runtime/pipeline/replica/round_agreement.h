@@ -3,7 +3,7 @@
 //
 // The step protocol stays what it is (P-1 .. P-24): a step is prepared, voted for and committed once for everybody;
 // only its sum is each member's own. Without rounds every order for one is stale. Bounded (S-6): one Prepare of each
-// round waits for the own AddReplica, RoundMember::kRoundsMax of them.
+// round waits for the own AddReplica, as many as are open at once by the schedule.
 #pragma once
 
 #include <optional>
@@ -58,6 +58,7 @@ class RoundAgreement final : public StageAgreement {
 
   std::optional<RoundMember> member_;  // none: every step is one sum of all members
   std::vector<Prepare> waiting_;       // from before the own AddReplica
+  std::size_t waiting_max_ = 0;
   RunEnds ends_;
   std::uint64_t stale_ = 0;
 };

@@ -132,7 +132,7 @@ SyncGroupEffects RoundGroupCore::hear(const Progress& progress, Instant now) {
 
 // P-19: everybody in the sum holds the whole of it.
 void RoundGroupCore::conclude(const RoundId& id, Round& round, Instant now) {
-  patience_.at(id.fragment).took(round.sum.age(now));
+  patience_.at(id.fragment).took(round.sum.age());
   if (const auto failure = round.sum.conclude(now)) return try_again(id, round, *failure, now);
   give(round);
 }

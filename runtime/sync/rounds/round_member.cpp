@@ -143,14 +143,14 @@ bool RoundMember::is_done(const RoundId& id) const {
 }
 
 // Finds the round that this order is about: one that is open here; one whose step is still to come; one that began
-// before this member did. Null: it is over, or it is in no plan.
+// before this member did. Null: it is over, it is in no plan, or there are as many as the plan has at once.
 RoundMember::Round* RoundMember::find_or_open(const OrderId& order) {
   const auto found = rounds_.find(order.round);
   if (found != rounds_.end()) return found->second.contributed_at == order.step.value ? &found->second : nullptr;
   const bool is_to_come = order.step.value > version_;
   const bool is_from_before = order.step.value <= started_at_;
   if (is_done(order.round) || !(is_to_come || is_from_before)) return nullptr;
-  if (kRoundsMax.is_reached_by(rounds_.size())) return nullptr;
+  if (rounds_.size() >= schedule_.open_max()) return nullptr;
   if (!is_in(schedule_.contributions_at(order.step.value), order.round)) return nullptr;
   Round& round = rounds_[order.round];
   round.contributed_at = order.step.value;

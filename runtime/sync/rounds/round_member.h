@@ -10,8 +10,8 @@
 // on from there has nothing in flight, as at its start. A member that has trained on nothing since it came weighs
 // nothing, and takes part for the mean alone; so does one whose contribution is not finite, and one that missed the
 // round. An entry that names this member, which has no sum of it, is none that it can go on from (P-24). Pure: orders
-// and entries come in, answers come out; the replica's core runs the jobs. Bounded (S-6): rounds by those that may be
-// open at once (kRoundsMax), parts that came early by kEarlyPartsMax each, means that did by one of each fragment.
+// and entries come in, answers come out; the replica's core runs the jobs. Bounded (S-6): rounds by those that are
+// open at once by the schedule, parts that came early by kEarlyPartsMax each, means that did by one of each fragment.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,6 @@ struct RoundAnswers {
 
 class RoundMember {
  public:
-  static inline const Bound kRoundsMax{"sync.rounds_open", 256};
   static inline const Bound kEarlyPartsMax{"sync.early_parts_of_a_round", 4096};
 
   explicit RoundMember(RoundMemberSetup setup);

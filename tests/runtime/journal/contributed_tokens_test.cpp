@@ -91,6 +91,27 @@ TEST(ContributedTokens, AreBounded) {  // S-6
   EXPECT_EQ(saved.tokens.after(steps), steps);
 }
 
+// As many fragments as may be configured take turns: each step takes a contribution, and a round looks back at twice as
+// many steps. What the rounds under way, or those of the newest checkpoint, ask for is there all the same.
+TEST(ContributedTokens, OfAWindowStayHoweverManyTheyAre) {
+  constexpr std::uint64_t kWindow = 2048, kSaved = 5000;
+  Book book(1, kWindow);
+  book.begin(Branch{0}, 0);
+  book.steps(kSaved - 1);
+  EXPECT_EQ(book.tokens.after(kSaved - 1 - kWindow), kSaved - 1 - kWindow);
+  book.save();
+  for (std::uint64_t version = kSaved + 1; version <= kSaved + 3 * kWindow; ++version) {
+    book.steps(1);
+    ASSERT_EQ(book.tokens.after(version - kWindow), version - kWindow);
+  }
+  book.steps(kWindow);
+  EXPECT_EQ(book.tokens.totals().size(), ContributedTokens::kWindowsKept * (kWindow + 1)) << "and no more";  // S-6
+  book.begin(Branch{1}, kSaved);
+  for (std::uint64_t version = kSaved - kWindow; version <= kSaved; ++version) {
+    ASSERT_EQ(book.tokens.after(version), version);
+  }
+}
+
 // The totals that a view keeps of its steps are those of the newest 1024 checkpoints.
 TEST(ContributedTokens, AreTheSameAfterAStartOfTheSpawnerHoweverManyCheckpointsThereWere) {
   Book book;

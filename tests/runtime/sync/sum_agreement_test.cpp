@@ -299,6 +299,26 @@ TEST(SumAgreement, APauseOfItsOwnerIsNobodysSilence) {
   EXPECT_EQ(overdue_after(true), Duration::zero()) << "the control: had the hour been watched";
 }
 
+// What a sum took says how long the next ones may stand still (SumPatience).
+TEST(SumAgreement, P19aAPauseOfItsOwnerIsNoPartOfWhatASumTook) {
+  enum class Looks { kOften, kAfterThePause, kNever };
+  const auto took = [](Looks looks) {
+    Bench bench;
+    bench.reduce();
+    if (looks != Looks::kNever) bench.look();
+    for (int second = 0; second < 3600; ++second) {
+      bench.now += 1s;
+      if (looks == Looks::kOften) bench.look();
+    }
+    if (looks == Looks::kAfterThePause) bench.look();
+    EXPECT_FALSE(bench.end_with(7, 7));
+    return bench.sum.age();
+  };
+  EXPECT_EQ(took(Looks::kAfterThePause), 1s) << "a look's length counts";
+  EXPECT_EQ(took(Looks::kNever), 1s) << "the answers are read before the first tick after it";
+  EXPECT_EQ(took(Looks::kOften), 1h) << "the control";
+}
+
 TEST(SumAgreement, OrdersAreRepeatedMoreAndMoreRarely) {
   Bench bench;
   for (const Duration interval : {2s, 4s, 8s}) EXPECT_EQ(bench.until_repeat(), interval);

@@ -89,7 +89,6 @@ inline constexpr std::array kBoundsList = {
     ListedBound{"sync.members_that_ask_for_means", 1, 2},
     ListedBound{"sync.owner_window", 1, 2},
     ListedBound{"sync.ring_bytes", 1, 32},
-    ListedBound{"sync.rounds_open", 0, 0, "RoundMember.S6OpensABoundedNumberOfRoundsThatAreToCome"},
     ListedBound{"sync.sums_of_a_joiner", 1, 2},
     ListedBound{"sync.unheld_bytes", 1, 64},
     ListedBound{"sync.unheld_steps", 2, 4},

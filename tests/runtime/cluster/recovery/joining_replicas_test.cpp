@@ -224,6 +224,21 @@ TEST(JoiningReplicas, OneThatCanFollowIsHeldFor) {
   EXPECT_EQ(with_rounds.decisions.at(0).outcome, JoinOutcome::kHold) << "no sums are followed";
 }
 
+// With rounds no sum of a step is followed: what such a joiner misses is a copy between two of them (P-36).
+TEST(JoiningReplicas, OneThatIsGivenUpSaysWhatItsLinkIsTooSlowFor) {
+  for (const bool follows_sums : {true, false}) {
+    SlowJoiner bench(follows_sums);
+    bench.joiner(6);
+    std::string reason;
+    while (!bench.joining.joiners().empty()) {
+      for (const JoinDecision& decision : bench.joining.decide(7, bench.now)) reason = decision.reason;
+      bench.now += 1s;
+    }
+    EXPECT_EQ(reason.find("sum of a step") != std::string::npos, follows_sums) << reason;
+    EXPECT_EQ(reason.find("sync.H / sync.fragments") != std::string::npos, !follows_sums) << reason;
+  }
+}
+
 // Two at a time have half of their donor's link each.
 TEST(JoiningReplicas, OneThatSharesItsDonorsLinkIsJudgedAsIfItWereAlone) {
   for (const bool is_alone : {true, false}) {

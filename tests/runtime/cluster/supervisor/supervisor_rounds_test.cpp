@@ -303,5 +303,38 @@ TEST(FarRounds, CountWhatARollbackOverManyContributionsLoses) {
   EXPECT_EQ(rounds.front().tokens_lost, 0U);
 }
 
+// A fragment for each step: in the steps that a round looks back at there are more contributions than are kept where
+// rounds are few.
+TEST(FarRounds, OfManyFragmentsReportWhatNoShareNamesAsLost) {
+  constexpr std::uint64_t kPeriod = 600;
+  constexpr std::uint64_t kEnd = 2 * kPeriod + 10;  // ten rounds have one of their fragment before them
+  constexpr std::uint64_t kLost = 30;
+  SupervisorConfig config = two_by_two();
+  config.steps_target = 4 * kPeriod;
+  config.rounds = rounds_every(kPeriod, OuterUpdate::kDelayed, kPeriod);
+  const RoundSchedule& schedule = *config.rounds;
+  SupervisorBench bench(config);
+  bench.train();
+  for (std::uint64_t version = 1; version <= kEnd; ++version) {
+    bench.step();
+    bench.sent.clear();
+    ASSERT_EQ(bench.core.view().committed_steps(), version);
+    for (const RoundId& round : schedule.due_at(version)) {
+      if (round.number == 0) continue;
+      const std::uint64_t contributed_at = schedule.contribution_version(round);
+      const std::uint64_t tokens = std::min(contributed_at, kPeriod) * kTokensPerStep;
+      for (const std::uint32_t stage : {0U, 1U}) {
+        bench.hear(vote_for(bench, stage, round, contributed_at, tokens - std::min(tokens, kLost)));
+      }
+    }
+  }
+  const auto rounds = rounds_of(bench);
+  ASSERT_EQ(rounds.size(), 2 * (kEnd - kPeriod));
+  for (const CommitRound& round : rounds) {
+    const std::uint64_t trained = round.step.value * kTokensPerStep;
+    ASSERT_EQ(round.tokens_lost, std::min(trained, kLost)) << describe({{}, {}, {}, round});
+  }
+}
+
 }  // namespace
 }  // namespace shoal::supervisor_rounds_test

@@ -62,13 +62,35 @@ TEST(RoundMember, IsAtNoBoundaryWhereNothingIsDue) {
 // Orders of rounds that others are at already: beyond the bound they are not kept, and are said again.
 TEST(RoundMember, S6OpensABoundedNumberOfRoundsThatAreToCome) {
   Bench bench;
-  const std::uint64_t reached_before = RoundMember::kRoundsMax.times_reached();
-  std::uint64_t number = 1;
-  for (; number <= RoundMember::kRoundsMax; ++number) (void)bench.member.hear(Prepare{order_of(1, number), {}});
-  EXPECT_EQ(RoundMember::kRoundsMax.times_reached(), reached_before);
-  for (int again = 0; again < 3; ++again) (void)bench.member.hear(Prepare{order_of(1, number), {}});
-  EXPECT_EQ(RoundMember::kRoundsMax.times_reached(), reached_before + 3);
+  const std::uint64_t most = RoundSchedule(diloco(2)).open_max();
+  for (std::uint64_t number = 1; number <= most; ++number) (void)bench.member.hear(Prepare{order_of(1, number), {}});
+  EXPECT_EQ(bench.member.stale_orders(), 0U);
+  for (int again = 0; again < 3; ++again) (void)bench.member.hear(Prepare{order_of(1, most + 1), {}});
+  EXPECT_EQ(bench.member.stale_orders(), 3U);
   EXPECT_EQ(bench.member.contributed(values_of({1, 2})).manifests.size(), 1U) << "the round that it is at goes on";
+}
+
+// All fragments have a round in flight where a replica joins: it takes part in each, or none of them is ever over.
+TEST(RoundMember, WhoJoinsTakesPartInEveryRoundInFlightHoweverManyFragmentsThereAre) {
+  constexpr std::uint64_t kFragments = 1024;  // as many as may be configured
+  const SyncConfig sync = diloco(kFragments, kFragments, 0, OuterUpdate::kDelayed);
+  const RoundSchedule schedule(sync);
+  RoundMember member({RunId{9}, {}, kStage, kSelf, sync});
+  member.start_at(kFragments);
+  const auto answer_all = [&](std::uint64_t version) {
+    std::size_t manifests = 0;
+    for (const RoundId& round : schedule.in_flight_after(version)) {
+      OrderId order = order_of(1);
+      order.step = StepId{schedule.contribution_version(round)};
+      order.round = round;
+      manifests += member.hear(Prepare{order, {}}).manifests.size();
+    }
+    while (member.wanted_contribution()) manifests += member.contributed(values_of({1})).manifests.size();
+    return manifests;
+  };
+  EXPECT_EQ(answer_all(kFragments), kFragments);
+  member.reach(kFragments + 1);
+  EXPECT_EQ(answer_all(kFragments + 1), kFragments) << "and in the next one of the first fragment";
 }
 
 TEST(RoundMember, ContributesFirstAndWeighsWhatItTrainedOn) {

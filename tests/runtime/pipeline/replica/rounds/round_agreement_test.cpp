@@ -110,6 +110,25 @@ TEST(RoundAgreement, P25aAnswersAfterTheOwnAddTheNewestOrderFromBefore) {
   EXPECT_EQ(manifests[0].share_tokens, 0U) << "it has trained on nothing";
 }
 
+TEST(RoundAgreement, P25aAnswersForEveryRoundInFlightHoweverManyFragmentsThereAre) {
+  constexpr std::uint64_t kFragments = 300;
+  ReplicaSetup setup = setup_of(kB0);
+  setup.rounds = diloco(kFragments, kFragments, 0, OuterUpdate::kDelayed);
+  setup.version = kFragments;
+  const RoundSchedule schedule(*setup.rounds);
+  Bed bed(setup);
+  bed.bench.standing.membership = Membership::kReady;
+  for (const RoundId& round : schedule.in_flight_after(kFragments)) {
+    OrderId order = bed.bench.order(1, schedule.contribution_version(round));
+    order.round = round;
+    bed.bench.tell(bed.rounds, Prepare{order, {}});
+  }
+  bed.bench.standing.membership = Membership::kMember;
+  bed.bench.tell(bed.rounds, ReplicaAdmitted{});
+  for (std::uint64_t count = 0; count < kFragments; ++count) ASSERT_NO_FATAL_FAILURE(bed.contribute());
+  EXPECT_EQ(bed.bench.take_letters<Manifest>().size(), kFragments);
+}
+
 TEST(RoundAgreement, EndsAtTheEntryOfARoundThatItHasNoMeanOf) {
   Bed bed;
   const CommitRound entry{StageId{1}, StepId{1}, RoundId{0, 1}, Epoch{kGroup, 1}, 5, {{kB0, 40}}, 0};
