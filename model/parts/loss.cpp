@@ -2,6 +2,8 @@
 #include "model/parts/loss.h"
 
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include <ATen/ops/_log_softmax.h>
 #include <ATen/ops/_log_softmax_backward_data.h>
@@ -22,14 +24,15 @@ at::Tensor loss_sum(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) 
   return at::cross_entropy_loss(logits_NV, targets_BT.reshape({-1}), {}, at::Reduction::Sum, kNotCounted);
 }
 
-LossAndGradient loss_and_gradient(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) {
+LossAndGradient loss_and_gradient(at::Tensor logits_BTV, const at::Tensor& targets_BT) {
   const at::Tensor targets_N = targets_BT.reshape({-1});
-  const at::Tensor logarithms_NV = at::_log_softmax(logits_BTV.reshape({-1, logits_BTV.size(2)}), 1, false);
+  const std::vector<std::int64_t> sizes = logits_BTV.sizes().vec();
+  const at::Tensor logarithms_NV = at::_log_softmax(std::exchange(logits_BTV, {}).reshape({-1, sizes.at(2)}), 1, false);
   auto [sum, weight] = at::nll_loss_forward(logarithms_NV, targets_N, {}, at::Reduction::Sum, kNotCounted);
   const at::Tensor d_NV =
       at::nll_loss_backward(at::ones_like(sum), logarithms_NV, targets_N, {}, at::Reduction::Sum, kNotCounted, weight);
   const at::Tensor dlogits_NV = at::_log_softmax_backward_data(d_NV, logarithms_NV, 1, at::kFloat);
-  return {sum, dlogits_NV.view(logits_BTV.sizes())};
+  return {sum, dlogits_NV.view(sizes)};
 }
 
 }  // namespace shoal

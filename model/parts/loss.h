@@ -13,7 +13,8 @@ struct LossAndGradient {
   at::Tensor loss_sum;     // of the logits' type []
   at::Tensor dlogits_BTV;  // float32
 };
-// The same sum and its gradient, with autograd's bits.
-[[nodiscard]] LossAndGradient loss_and_gradient(const at::Tensor& logits_BTV, const at::Tensor& targets_BT);
+// The same sum and its gradient, with autograd's bits. Lets go of the logits as soon as their logarithms are there, so
+// that of a caller who keeps none three arrays [tokens, V] exist at most: those, their gradient, and the logits'.
+[[nodiscard]] LossAndGradient loss_and_gradient(at::Tensor logits_BTV, const at::Tensor& targets_BT);
 
 }  // namespace shoal

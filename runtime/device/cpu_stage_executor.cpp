@@ -163,12 +163,12 @@ at::Tensor CpuStageExecutor::input_of(const MicrobatchWork& work) const {
   return input;
 }
 
-BackwardResult CpuStageExecutor::differentiate(const at::Tensor& gradient, Tape& tape, const MicrobatchWork& work,
+BackwardResult CpuStageExecutor::differentiate(at::Tensor gradient, Tape& tape, const MicrobatchWork& work,
                                                WeightGradients when) {
   using OfProjections = ParameterGradients::OfProjections;
   const bool is_later = when == WeightGradients::kLater;
   HalfDone half{{layout_.tensors.size(), is_later ? OfProjections::kLater : OfProjections::kAtOnce}, {}};
-  const at::Tensor input_gradient = model_->backward(gradient, tape, half.gradients);
+  const at::Tensor input_gradient = model_->backward(std::move(gradient), tape, half.gradients);
   BackwardResult result;
   result.token_count = count_targets(work.targets);
   half.result.token_count = result.token_count;

@@ -65,8 +65,8 @@ class CpuStageExecutor final : public StageExecutor {
 
   // Tokens or an activation; borrowed from the work, which must outlive it.
   [[nodiscard]] at::Tensor input_of(const MicrobatchWork& work) const;
-  // gradient: of the stage's output, or of the logits.
-  [[nodiscard]] BackwardResult differentiate(const at::Tensor& gradient, Tape& tape, const MicrobatchWork& work,
+  // gradient: of the stage's output, or of the logits; let go of as soon as the last part has taken it.
+  [[nodiscard]] BackwardResult differentiate(at::Tensor gradient, Tape& tape, const MicrobatchWork& work,
                                              WeightGradients when);
   void use_threads() const;
   // The models over the weights as they are now.

@@ -13,7 +13,6 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/log.h"
-#include "runtime/base/machine/bf16_units.h"
 #include "runtime/device/cpu_stage_executor.h"
 #include "runtime/device/decorators/encoding_stage_executor.h"
 #include "runtime/device/decorators/paced_stage_executor.h"
@@ -28,19 +27,10 @@ namespace shoal {
 namespace {
 
 Status check_device(const DeviceName& device, const ExecutorConfig& config) {
-  const auto refused = [&config](const char* why) {
-    return fail(Error::kUsage, "device '" + config.device + "': " + why);
-  };
-  if (device.kind == DeviceKind::kEveryCuda) return refused("an executor is of one device; name one, as in cuda:0");
-  if (device.kind != DeviceKind::kCuda) return Done{};
-  if (device_plugin() == nullptr) return refused("this process was not prepared for it");
-  return Done{};
-}
-
-// The units are of whatever computes.
-Status check_units(const DeviceName& device, const ModelConfig& model) {
-  if (device.kind != DeviceKind::kCuda) return check_precision(model);
-  return model.precision == Precision::kBf16 ? device_plugin()->check_bf16(device.index) : Done{};
+  if (device.kind == DeviceKind::kEveryCuda) {
+    return fail(Error::kUsage, "device '" + config.device + "': an executor is of one device; name one, as in cuda:0");
+  }
+  return check_units(config.device, config.config.model, device_plugin());
 }
 
 // Recorded passes are asked for by the environment: they are an experiment (runtime/device/cuda/README.md).
@@ -98,7 +88,6 @@ Result<std::unique_ptr<StageExecutor>> make_stage_executor(const ExecutorConfig&
   const auto device = parse_device(config.device);
   if (!device) return device.failure();
   if (auto status = check_device(*device, config); !status) return status.failure();
-  if (auto status = check_units(*device, config.config.model); !status) return status.failure();
   const bool is_whole_pipeline = config.stages == config.config.pipeline.stages;
   const auto plans = is_whole_pipeline ? partition(config.config) : partition(config.config.model, config.stages);
   if (!plans.ok()) return plans.failure();

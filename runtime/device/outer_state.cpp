@@ -50,8 +50,8 @@ OuterState::OuterState(const FlatLayout& layout, const SyncConfig& sync, const F
       own_momentum_(is_eager(sync, EagerVariant::kPaper) ? layout.size : 0),
       contribution_(sync.outer_update == OuterUpdate::kEager ? layout.size : 0),
       digests_(fragments_.size()),
-      gradient_(largest(layout)),
-      scratch_(largest(layout)) {
+      gradient_(sync.outer_update == OuterUpdate::kEager ? largest(layout) : 0),
+      scratch_(gradient_.size()) {
   start_missing(parts(), weights);
 }
 

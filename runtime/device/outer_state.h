@@ -86,8 +86,8 @@ class OuterState {
   FlatBuffer<float> contribution_;  // eager: the delta that was the newest at the last update
   // Kept by fragment, for it changes only with a round and is asked for after every step.
   mutable std::vector<std::optional<std::uint64_t>> digests_;
-  std::vector<float> gradient_;  // scratch of one tensor
-  std::vector<float> scratch_;   // scratch of one tensor: a mean of zeros, then a copy of its momentum
+  std::vector<float> gradient_;  // eager: scratch of one tensor
+  std::vector<float> scratch_;   // eager: scratch of one tensor: a mean of zeros, then a copy of its momentum
 };
 
 }  // namespace shoal

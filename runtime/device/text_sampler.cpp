@@ -12,8 +12,8 @@
 #include "model/partition.h"
 #include "model/transformer.h"
 #include "runtime/base/ensure.h"
-#include "runtime/base/machine/bf16_units.h"
 #include "runtime/device/gemm_choice.h"
+#include "runtime/device/plugin/load_plugin.h"
 #include "runtime/device/queue/stream_queue.h"
 #include "runtime/device/torch_device.h"
 #include "runtime/storage/safetensors.h"
@@ -31,7 +31,7 @@ Result<std::unique_ptr<TextSampler>> TextSampler::make(const Config& config, con
   if (!image.has_value()) return fail(Error::kInvalidData, "there are no weights to sample from");
   const auto stored = parse_safetensors({image.bytes->data(), image.bytes->size()}, "the weights");
   if (!stored.ok()) return stored.failure();
-  if (auto status = check_precision(config.model); !status) return status.failure();
+  if (auto status = check_units(device, config.model, device_plugin()); !status) return status.failure();
   prepare_process_for_compute();
   const bool is_cpu = torch_device(device).is_cpu();
   if (!is_cpu) settle_arithmetic(Reduction::kExact, false);  // nothing is trained: bits may repeat

@@ -19,7 +19,7 @@ class TextSampler {
  public:
   // image: safetensors with every weight of the model (checkpoints of all stages joined, or `shoal init`'s file).
   // device: cpu or cuda:N, prepared (plugin/load_plugin.h). Errors: kInvalidData for a missing or ill-shaped tensor;
-  // kUsage for a precision that this processor cannot have.
+  // kUsage for a precision that the device cannot have.
   [[nodiscard]] static Result<std::unique_ptr<TextSampler>> make(const Config& config, const TensorBlob& image,
                                                                  const std::string& device = "cpu");
   ~TextSampler();

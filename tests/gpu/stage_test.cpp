@@ -102,6 +102,35 @@ TEST_F(GpuStage, InBf16IsNearTheProcessorsFloat32) {
   }
 }
 
+// No kernel of a GPU has heads of these sizes: they are padded (model/parts/padded_heads.h), and beyond 256 elements
+// another operator takes them.
+TEST_F(GpuStage, TakesHeadsOfAnySize) {
+  struct Heads {
+    Precision precision;
+    int heads, width;
+  };
+  for (const Heads& of : {Heads{Precision::kFp32, 4, 40}, Heads{Precision::kBf16, 4, 240},
+                          Heads{Precision::kBf16, 4, 40}, Heads{Precision::kBf16, 2, 528}}) {
+    for (const bool is_llama : {false, true}) {
+      SCOPED_TRACE(testing::Message() << of.heads << " heads of " << of.width / of.heads
+                                      << (is_llama ? ", llama" : ""));
+      Config config = config_of(Reduction::kFast);
+      config.model.heads = of.heads;
+      config.model.width = of.width;
+      if (is_llama) config.model.kind = ModelKind::kLlama;
+      if (is_llama) config.model.hidden = 3 * of.width;
+      const Passed ours = accumulate(*made(config, "cpu"), config);
+      const bool is_bf16 = of.precision == Precision::kBf16;
+      config.model.precision = of.precision;
+      const Passed theirs = accumulate(*made(config, "cuda:0"), config);
+      EXPECT_NEAR(theirs.loss, ours.loss, (is_bf16 ? 5e-3 : 1e-5) * ours.loss);
+      EXPECT_LT(largest(theirs.sums, &ours.sums), (is_bf16 ? 3e-2 : 1e-4) * largest(ours.sums));
+      config.run.seed = 2;  // the control
+      EXPECT_GT(largest(accumulate(*made(config, "cuda:0"), config).sums, &ours.sums), 1e-1 * largest(ours.sums));
+    }
+  }
+}
+
 TEST_F(GpuStage, DrawsTheProcessorsDropout) {
   Config config = config_of(Reduction::kFast);
   config.model.dropout = 0.1;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "model/partition.h"
+#include "model/pass_memory.h"
 #include "model/precision_memory.h"
 
 namespace shoal::layer_list_test {
@@ -77,6 +78,24 @@ TEST(LayerList, KnowsWhatBlocksKeepForTheBackwardPass) {
   llama.kind = ModelKind::kLlama;
   llama.hidden = 50;
   EXPECT_EQ(whole_model(llama).kept_values, 2U * (2 * (3 * 32 + 1) + 4 * 32 + 4 + 4 * 50));
+}
+
+TEST(LayerList, KnowsWhatAPassHoldsBesidesThat) {
+  ModelConfig gpt2{.layers = 3, .heads = 4, .width = 32, .vocabulary = 50};
+  EXPECT_EQ(mask_values(whole_model(gpt2), gpt2), 0U);
+  gpt2.dropout = 0.1;
+  EXPECT_EQ(mask_values(whole_model(gpt2), gpt2), (1U + 2 * 3) * 32);
+  const auto halves = partition(gpt2, 2);
+  ASSERT_TRUE(halves.ok());
+  EXPECT_EQ(mask_values((*halves)[1], gpt2), 2U * static_cast<unsigned>((*halves)[1].layer_count) * 32);
+  EXPECT_EQ(largest_tensor(whole_model(gpt2)), 4U * 32 * 32);
+  EXPECT_EQ(passing_values((*halves)[1], gpt2), 6U * 32);
+  gpt2.precision = Precision::kBf16;
+  EXPECT_EQ(passing_values((*halves)[1], gpt2), 32U + 5 * 16);
+  ModelConfig llama{.kind = ModelKind::kLlama, .layers = 3, .heads = 4, .width = 32, .vocabulary = 500};
+  llama.hidden = 50;
+  EXPECT_EQ(passing_values(whole_model(llama), llama), 2U * 50 + 3 * 32);
+  EXPECT_EQ(largest_tensor(whole_model(llama)), 500U * 32);
 }
 
 TEST(LayerList, InBf16BlocksKeepLessAndProductsReadCopies) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/partition.h"
+#include "model/pass_memory.h"
 #include "model/precision_memory.h"
 #include "model/stage_cuts.h"
 #include "runtime/base/config.h"
@@ -20,7 +21,8 @@ namespace shoal {
   std::vector<CutStage> cut;
   for (const StagePlan& stage : *stages) {
     cut.push_back({stage.first_layer, stage.layer_count, stage.has_head, stage.parameter_count,
-                   state_bytes(stage, config), stage.cost, stage.kept_values, bf16_copy_bytes(stage, config)});
+                   state_bytes(stage, config), stage.cost, stage.kept_values, bf16_copy_bytes(stage, config),
+                   mask_values(stage, config.model), passing_values(stage, config.model), largest_tensor(stage)});
   }
   return cut;
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/machine/bf16_units.h"
 #include "runtime/base/machine/gpu_driver.h"
 #include "runtime/device/gemm_choice.h"
 #include "runtime/executor/device_name.h"
@@ -57,6 +58,16 @@ Status prepare_device(const std::string& device, const std::string& folder) {
 }
 
 const DevicePlugin* device_plugin() { return opened; }
+
+Status check_units(const std::string& device, const ModelConfig& model, const DevicePlugin* plugin) {
+  const auto name = parse_device(device);
+  if (!name) return name.failure();
+  if (name->kind != DeviceKind::kCuda) return check_precision(model);
+  if (plugin == nullptr) {
+    return fail(Error::kUsage, compose("device '", device, "': this process was not prepared for it"));
+  }
+  return model.precision == Precision::kBf16 ? plugin->check_bf16(name->index) : Done{};
+}
 
 std::string device_fingerprint(const std::string& device, int threads) {
   const auto name = parse_device(device);

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "runtime/base/config.h"
 #include "runtime/base/error.h"
 #include "runtime/device/plugin/device_plugin.h"
 
@@ -21,6 +22,10 @@ namespace shoal {
 
 // The module that prepare_device() has opened; none: this process computes on the processor alone.
 [[nodiscard]] const DevicePlugin* device_plugin();
+
+// Asks whoever computes for `device` whether it can in the model's precision: the GPU by way of its module, or this
+// processor. Errors: kUsage, for bf16 without units for it, and for a GPU without a module.
+[[nodiscard]] Status check_units(const std::string& device, const ModelConfig& model, const DevicePlugin* plugin);
 
 // Returns what must be equal for two processes to have equal bits. `device`: prepared.
 [[nodiscard]] std::string device_fingerprint(const std::string& device, int threads);

@@ -1,4 +1,4 @@
-// Adds up layers.
+// Adds up layers, and takes the largest.
 #include "runtime/plan/resources/cut_stage.h"
 
 #include <algorithm>
@@ -21,6 +21,9 @@ CutStage joined(const std::vector<CutStage>& layers, int first, int count) {
     stage.cost += layer.cost;
     stage.kept_values += layer.kept_values;
     stage.copy_bytes += layer.copy_bytes;
+    stage.mask_values += layer.mask_values;
+    stage.passing_values = std::max(stage.passing_values, layer.passing_values);
+    stage.largest_tensor = std::max(stage.largest_tensor, layer.largest_tensor);
   }
   return stage;
 }

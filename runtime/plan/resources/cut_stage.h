@@ -1,7 +1,7 @@
 // A model as far as planning needs it: the figures of its layers, and the stages that a cut joins them to.
 //
 // Pure values. The model, which this folder does not see, states its layers and its cuts once; every stage of every cut
-// follows from them, because each figure of a stage is the sum of its layers' figures.
+// follows from them, because each figure of a stage is the sum of its layers' figures, or the largest of them.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,9 @@ struct CutStage {
   double cost = 0;                // multiply-adds of a forward pass per token
   std::uint64_t kept_values = 0;  // float32 values that its blocks keep of each token for the backward pass
   std::uint64_t copy_bytes = 0;   // size of the copies of its weights that products in bf16 read
+  std::uint64_t mask_values = 0;  // float32 values of dropout's masks that a processor keeps of each token beside them
+  std::uint64_t passing_values = 0;  // float32 values that a backward pass holds of each token beside all these
+  std::uint64_t largest_tensor = 0;  // elements
 
   friend bool operator==(const CutStage&, const CutStage&) = default;
 };

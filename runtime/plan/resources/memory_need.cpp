@@ -16,12 +16,14 @@ constexpr std::uint64_t kAllocatorDivisor = 10;       // the part of what comes 
 
 std::uint64_t activation_bytes(const Config& config, const CutStage& stage) {
   const auto width = static_cast<std::uint64_t>(config.model.width);
-  return tokens_of_microbatch(config) * kFloat * (stage.kept_values + width);
+  return tokens_of_microbatch(config) * kFloat * (stage.kept_values + stage.mask_values + width);
 }
 
-// Logits, their logarithms and their gradient, of the one microbatch that is computed.
-std::uint64_t head_bytes(const Config& config) {
-  return 3 * tokens_of_microbatch(config) * kFloat * static_cast<std::uint64_t>(config.model.vocabulary);
+// Holds of the one microbatch that is computed: its logits' logarithms and both their gradients at the loss, and what
+// passes within its backward pass after that.
+std::uint64_t passing_bytes(const Config& config, const CutStage& stage) {
+  const std::uint64_t at_loss = stage.has_head ? 3 * static_cast<std::uint64_t>(config.model.vocabulary) : 0;
+  return tokens_of_microbatch(config) * kFloat * std::max(at_loss, stage.passing_values);
 }
 
 std::uint64_t border_bytes(const Config& config) {
@@ -32,7 +34,7 @@ std::uint64_t border_bytes(const Config& config) {
 std::uint64_t held_activations(const Config& config, const CutStage& stage, std::uint64_t held) {
   const std::uint64_t own = activation_bytes(config, stage) * (config.pipeline.recompute ? 1 : held);
   const std::uint64_t inputs = config.pipeline.recompute ? border_bytes(config) * held : 0;
-  return own + inputs + (stage.has_head ? head_bytes(config) : 0);
+  return own + inputs + passing_bytes(config, stage);
 }
 
 // Activations that go on and gradients that go back: each is kept by its sender until the step is committed.
@@ -43,9 +45,9 @@ std::uint64_t kept_letters(const Config& config, std::size_t stages, std::size_t
 }
 
 // Contribution and sum, and of both ring passes what waits to be sent and what has come. One member sums up nothing.
-std::uint64_t reduction_bytes(std::uint64_t accumulators, std::size_t replicas) {
-  if (replicas < 2) return accumulators;
-  return 2 * accumulators + 2 * (2 * accumulators * (replicas - 1) / replicas);
+std::uint64_t reduction_bytes(std::uint64_t contribution, std::size_t replicas) {
+  if (replicas < 2) return contribution;
+  return 2 * contribution + 2 * (2 * contribution * (replicas - 1) / replicas);
 }
 
 std::uint64_t input_bytes(const Config& config, std::size_t stage) {
@@ -63,7 +65,57 @@ std::uint64_t averages_of(OptimizerKind kind) {
   return 0;
 }
 
+// Holds of rounds of so many bytes of weights: what was contributed, and the reduction of what it weighs. Averages may
+// travel beside the weights. A format that loses precision leaves something out, which may be kept for the next round.
+std::uint64_t round_bytes(const Config& config, std::uint64_t weights, std::size_t replicas) {
+  const SyncConfig& sync = config.sync;
+  const std::uint64_t averages = sync.inner_state == InnerState::kAverage ? averages_of(config.optim.kind) : 0;
+  const std::uint64_t travels = weights * (1 + averages);
+  const bool keeps_lost = sync.error_feedback || sync.outer_update == OuterUpdate::kEager;
+  const bool leaves_out = replicas > 1 && sync.wire != WireFormat::kFp32 && keeps_lost;
+  return travels + reduction_bytes(travels, replicas) + (leaves_out ? travels : 0);
+}
+
+// A fragment is made of whole blocks, and of other tensors by size (round_plan.h): at most so many bytes of a stage's.
+std::uint64_t fragment_bytes(const SyncConfig& sync, const CutStage& stage, std::uint64_t vector) {
+  const auto blocks = static_cast<std::uint64_t>(std::max(stage.layer_count, 1));
+  const auto fragments = static_cast<std::uint64_t>(sync.fragments);
+  const std::uint64_t of_fragment = (blocks + fragments - 1) / fragments;
+  return std::min(vector, vector / blocks * of_fragment + kFloat * stage.largest_tensor);
+}
+
+// Fragments whose rounds are in flight while steps are computed, at most.
+std::uint64_t fragments_in_flight(const SyncConfig& sync) {
+  const auto fragments = static_cast<std::uint64_t>(sync.fragments);
+  if (sync.outer_update != OuterUpdate::kWait) return fragments;
+  return sync.overlap == 0 ? 0 : std::min(fragments, sync.overlap * fragments / sync.H + 1);
+}
+
+// What encoding left out of each fragment's last round, or of its last two where those overlap, stays until the next.
+std::uint64_t feedback_bytes(const Config& config, std::uint64_t weights, std::size_t replicas) {
+  const SyncConfig& sync = config.sync;
+  if (!sync.error_feedback || sync.wire == WireFormat::kFp32 || replicas < 2) return 0;
+  const std::uint64_t averages = sync.inner_state == InnerState::kAverage ? averages_of(config.optim.kind) : 0;
+  const bool is_due_in_time = sync.outer_update == OuterUpdate::kWait && sync.overlap < sync.H;
+  return weights * (1 + averages) * (is_due_in_time ? 1 : 2);
+}
+
+// With rounds a step's sum is the replica's own.
+void add_rounds(MemoryNeed& need, const Config& config, const CutStage& stage, std::size_t replicas) {
+  const std::uint64_t fragment = fragment_bytes(config.sync, stage, need.weights);
+  const std::uint64_t in_flight = fragments_in_flight(config.sync);
+  need.rounds = round_bytes(config, std::min(need.weights, in_flight * fragment), replicas) +
+                feedback_bytes(config, need.weights, replicas);
+  const std::uint64_t waited_for = in_flight == 0 ? round_bytes(config, fragment, replicas) : 0;
+  need.reduction = std::max(need.accumulators, waited_for);
+  if (config.sync.outer_update == OuterUpdate::kEager) need.outer += 2 * kFloat * stage.largest_tensor;  // scratch
+}
+
 std::uint64_t computing_bytes(const MemoryNeed& need) { return need.gradients + need.activations + need.letters; }
+
+std::uint64_t free_between(const MemoryNeed& need) {
+  return (need.rounds + std::max(computing_bytes(need), need.reduction)) / kAllocatorDivisor;
+}
 
 }  // namespace
 
@@ -77,6 +129,7 @@ const std::vector<MemoryItem>& memory_items() {
       {"copies", "of weights, which products in bf16 read", &MemoryNeed::copies},
       {"optimizer", "the optimiser's averages", &MemoryNeed::optimizer},
       {"outer", "agreed parameters and momentum of rounds", &MemoryNeed::outer},
+      {"rounds", "contributions, sums and residuals of rounds, beside activations", &MemoryNeed::rounds},
       {"accumulators", "sums of gradients over a step's microbatches", &MemoryNeed::accumulators},
       {"mean", "a step's gradient before its update", &MemoryNeed::mean},
       {"gradients", "one microbatch's gradients", &MemoryNeed::gradients},
@@ -90,8 +143,8 @@ const std::vector<MemoryItem>& memory_items() {
 }
 
 std::uint64_t total_bytes(const MemoryNeed& need) {
-  const std::uint64_t kept = need.weights + need.copies + need.optimizer + need.outer + need.accumulators + need.mean +
-                             need.image + need.program;
+  const std::uint64_t kept = need.weights + need.copies + need.optimizer + need.outer + need.rounds +
+                             need.accumulators + need.mean + need.image + need.program;
   return kept + std::max(computing_bytes(need), need.reduction) + need.allocator;
 }
 
@@ -122,7 +175,7 @@ CreditNeed credit_need(const Config& config, const std::vector<CutStage>& stages
   const std::uint64_t held = held_microbatches(config, stage, LaterStages::kSlow);
   MemoryNeed need = memory_need(config, stages, stage, replicas);
   need.activations = held_activations(config, stages[stage], held) + out.input_bytes;
-  need.allocator = std::max(computing_bytes(need), need.reduction) / kAllocatorDivisor;
+  need.allocator = free_between(need);
   out.total_bytes = total_bytes(need);
   return out;
 }
@@ -143,10 +196,11 @@ MemoryNeed memory_need(const Config& config, const std::vector<CutStage>& stages
   need.mean = vector;
   need.gradients = vector;
   need.reduction = reduction_bytes(need.accumulators, replicas);
+  if (config.sync.mode == SyncMode::kDiloco) add_rounds(need, config, cut, replicas);
   need.activations = held_activations(config, cut, held_microbatches(config, stage, LaterStages::kQuick));
   need.letters = kept_letters(config, stages.size(), stage, replicas);
   need.image = cut.state_bytes;
-  need.allocator = std::max(computing_bytes(need), need.reduction) / kAllocatorDivisor;
+  need.allocator = free_between(need);
   need.program = kProgramBytes;
   return need;
 }

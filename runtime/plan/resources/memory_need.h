@@ -4,6 +4,7 @@
 // (launch/experiments/plan.md). The activations are what the parts of the blocks keep of each token (`kept_of` in
 // model/layer_list.h): of a GPT-2's block 16 vectors of the width (both norms' inputs and outputs, q, k, v, the
 // attention's result, both sides of the GELU), the attention's logarithm of sums for each head, and four moments.
+// Beside them come dropout's masks, and once what a backward pass holds for a moment (model/pass_memory.h).
 #pragma once
 
 #include <cstdint>
@@ -17,17 +18,18 @@ namespace shoal {
 
 struct MemoryNeed {
   std::uint64_t weights = 0;
-  std::uint64_t copies = 0;        // of weights, in bf16; with model.precision = bf16 only
+  std::uint64_t copies = 0;        // copies of weights in bf16; with model.precision = bf16 only
   std::uint64_t optimizer = 0;     // averages
   std::uint64_t outer = 0;         // agreed parameters, momentum, and what eager updates keep; with rounds only
+  std::uint64_t rounds = 0;        // contributions and sums of rounds that are in flight while steps are computed
   std::uint64_t accumulators = 0;  // sums over microbatches: int64 in exact mode, else float32
   std::uint64_t mean = 0;          // gradient of a step, before its update
-  std::uint64_t gradients = 0;     // of one microbatch
-  std::uint64_t activations = 0;   // of the microbatches in flight
+  std::uint64_t gradients = 0;     // gradients of one microbatch
+  std::uint64_t activations = 0;   // activations of the microbatches in flight
   std::uint64_t letters = 0;       // activations and gradients that are kept to be sent again until the commit
-  std::uint64_t reduction = 0;     // a copy of the accumulators, the sum that comes back, and parts on their way
-  std::uint64_t image = 0;         // what an update leaves of a state that is saved or given; all of it at most
-  std::uint64_t allocator = 0;     // what lies free between buffers that come and go
+  std::uint64_t reduction = 0;     // contribution, sum, parts on their way: of a step, or of a round that is waited for
+  std::uint64_t image = 0;         // state that is saved or given, as far as an update changed it; all of it at most
+  std::uint64_t allocator = 0;     // free memory between buffers that come and go
   std::uint64_t program = 0;       // code and libraries
 };
 

@@ -46,11 +46,33 @@ TEST(AttentionChoice, FallsBackToFlashAttentionWithAReason) {
 }
 
 TEST(AttentionChoice, FallsBackFurtherWhereFlashAttentionTakesNothing) {
-  AttentionWish in_float32 = kFast, odd_head = kFast;
+  AttentionWish in_float32 = kFast, largest_head = kFast, larger_head = kFast;
   in_float32.is_bf16 = false;
-  odd_head.head_size = 60;
+  largest_head.head_size = 256;
+  larger_head.head_size = 258;
   EXPECT_EQ(attention_choice(in_float32).forward, kEfficient);
-  EXPECT_EQ(attention_choice(odd_head).forward, kEfficient);
+  EXPECT_EQ(attention_choice(in_float32).backward, kEfficient);
+  EXPECT_EQ(attention_choice(largest_head).forward, kFlash);
+  EXPECT_EQ(attention_choice(larger_head).forward, kEfficient);
+  EXPECT_EQ(attention_choice(larger_head).backward, kEfficient);
+  EXPECT_THAT(std::string(attention_choice(larger_head).because), HasSubstr("at most 256"));
+}
+
+// No operator of a GPU has a kernel that reads fewer than 16 bytes at once in bf16, nor in float32 behind sm_75.
+TEST(AttentionChoice, HeadsAreAsKernelsReadThem) {
+  EXPECT_EQ(kernel_head_size(true, 60), 64);
+  EXPECT_EQ(kernel_head_size(true, 64), 64);
+  EXPECT_EQ(kernel_head_size(true, 2), 8);
+  EXPECT_EQ(kernel_head_size(true, 1022), 1024);
+  EXPECT_EQ(kernel_head_size(false, 60), 60);
+  EXPECT_EQ(kernel_head_size(false, 6), 8);
+  AttentionWish odd_head = kFast;
+  odd_head.head_size = 60;
+  EXPECT_EQ(attention_choice(odd_head).forward, kCudnn) << "as of 64";
+  odd_head.head_size = 122;
+  EXPECT_EQ(attention_choice(odd_head).forward, kCudnn) << "as of 128";
+  odd_head.head_size = 130;
+  EXPECT_EQ(attention_choice(odd_head).forward, kFlash) << "as of 136";
 }
 
 }  // namespace

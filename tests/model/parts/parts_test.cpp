@@ -6,11 +6,15 @@
 #include "runtime/base/machine/bf16_units.h"
 #include "tests/model/parts/part_bits.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn_like.h>
+#include <ATen/record_function.h>
 
 namespace shoal::parts_test {
 namespace {
@@ -188,6 +192,35 @@ TEST(Parts, TheLosssGradientHasAutogradsBits) {
   EXPECT_TRUE(at::equal(given.dlogits_BTV, gradient));
   targets.select(0, 1).select(0, 2).fill_(3);
   EXPECT_FALSE(at::equal(loss_and_gradient(logits.detach(), targets).dlogits_BTV, gradient)) << "control";
+}
+
+// Follows whether the logits are there when an operator begins.
+struct LogitsWatch {
+  static inline bool are_there = false;
+  static inline std::vector<std::string> operators_with_them = {};
+
+  static std::unique_ptr<at::ObserverContext> begins(const at::RecordFunction& called) {
+    if (are_there) operators_with_them.emplace_back(called.name());
+    return nullptr;
+  }
+};
+
+TEST(Parts, TheLossLetsGoOfTheLogitsOnceItHasTheirLogarithms) {
+  std::vector<float> values(2 * 5 * 33);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * i % 31) / 8;
+  const at::Tensor targets = at::randint(33, {2, 5}, at::kLong);
+  at::Tensor logits = at::from_blob(
+      values.data(), {2, 5, 33}, [](void* /*values*/) { LogitsWatch::are_there = false; }, at::kFloat);
+  LogitsWatch::are_there = true;
+  LogitsWatch::operators_with_them.clear();
+  const auto watch = at::addThreadLocalCallback(at::RecordFunctionCallback(LogitsWatch::begins));
+  const auto given = loss_and_gradient(std::move(logits), targets);
+  at::removeCallback(watch);
+  const auto& with_them = LogitsWatch::operators_with_them;
+  EXPECT_EQ(std::ranges::count(with_them, "aten::_log_softmax"), 1) << "the control";
+  EXPECT_EQ(std::ranges::count(with_them, "aten::nll_loss_forward"), 0);
+  EXPECT_EQ(std::ranges::count(with_them, "aten::_log_softmax_backward_data"), 0);
+  EXPECT_EQ(given.dlogits_BTV.sizes(), at::IntArrayRef({2, 5, 33}));
 }
 
 TEST(ParameterGradients, HoldOneGradientForEachParameter) {

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "model/pass_memory.h"
+#include "tests/model/tensor_memory.h"
 #include "tests/runtime/device/local_pipeline.h"
 
 namespace shoal::executor_test {
@@ -33,6 +35,32 @@ TEST(Executor, StartsAtTheInitialWeightsWhateverTheCut) {
   Config other = config;
   other.run.seed = 2;
   EXPECT_NE(LocalPipeline(config, 1).state(), LocalPipeline(other, 1).state());
+}
+
+// Returns the most that one microbatch holds in tensors, in values per token.
+double held_by_microbatch(const Config& config) {
+  const auto executor = make_stage_executor({config, StageId{0}, 1, "cpu"});
+  EXPECT_TRUE(executor.ok());
+  const auto work = random_work(config, 0, 0);
+  TensorMemory memory;
+  EXPECT_GT((*executor)->forward_backward(work, WeightGradients::kAtOnce).loss_sum, 0);
+  return static_cast<double>(memory.most()) / 4 / static_cast<double>(work.input.element_count());
+}
+
+TEST(Executor, TheLossTakesThreeArraysOfTheVocabulary) {
+  Config config = small_config(Reduction::kFast);
+  config.model = {.layers = 1, .heads = 1, .width = 4, .context = 64, .vocabulary = 20000};  // all else is little
+  EXPECT_NEAR(held_by_microbatch(config), 3 * 20000, 2000);
+}
+
+// A small vocabulary, so that blocks pass more than the loss does.
+TEST(Executor, BlocksGoBackWithoutTheGradientOfTheLogits) {
+  Config config = small_config(Reduction::kFast);
+  config.model = {.layers = 1, .heads = 4, .width = 64, .context = 256, .vocabulary = 100};
+  config.batch = {16, 16};  // many tokens beside few weights
+  const StagePlan plan = whole_model(config.model);
+  const auto planned = static_cast<double>(plan.kept_values + 64 + passing_values(plan, config.model));
+  EXPECT_NEAR(held_by_microbatch(config), planned, 40) << "the logits' gradient is 100";
 }
 
 TEST(Executor, AnImageOfItsStateContinuesTheRunBitForBit) {

@@ -1,13 +1,14 @@
 // Powers of two stand in for exponentials: exp(x) = 2^(x log2(e)). Each thread keeps (scale, sum): the sum of
 // 2^(x log2(e) - scale) over its logits. The scale is a whole number above the largest logit's power, so it changes
 // without rounding, and such pairs can be merged in any grouping. They are merged in one: lanes of a warp by halves,
-// then the warps in order. Instructions per logit bound the kernel before memory does. So a pack's largest and smallest
-// decide for all of it (whether the scale holds, and whether powers are near enough to need no bound), packs stay words
-// until they are computed with, and whole packs of a plain row take a loop of their own.
+// then the warps in order. Instructions per logit cost time (../FACTS.md): a pack's largest and smallest decide
+// for all of it (whether the scale holds, and whether powers are near enough to need no bound), packs stay words until
+// they are computed with, and whole packs of a plain row take a loop of their own.
 //
 // A row is wanted twice: for its sum, and for its gradient. Its first kKeptSteps x kThreads packs are copied to shared
 // memory, all at once, and stay there; each thread reads its own. The rest is read again, from its end to its
-// beginning: what was read last is still in the L2 cache, which holds these parts of the rows of all blocks.
+// beginning: what was read last may still be in the L2 cache, which has room for these parts of the rows of all blocks.
+// Whether it is there is not known (../FACTS.md).
 #include "runtime/device/cuda/kernels/cross_entropy.h"
 
 #include <cmath>

@@ -4,9 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "runtime/base/machine/gpu_driver.h"
+#include "runtime/device/executor_factory.h"
+#include "runtime/device/text_sampler.h"
 
 namespace shoal::load_plugin_test {
 namespace {
@@ -37,6 +41,61 @@ TEST(LoadPlugin, PreparesTheProcessorWithoutAModule) {
   EXPECT_TRUE(prepare_device("paced:1", "/nowhere").ok());
   EXPECT_EQ(device_plugin(), nullptr);
   EXPECT_THAT(device_fingerprint("cpu", 1), HasSubstr("threads 1"));
+}
+
+// A processor without units for bf16, as long as this lives.
+class WithoutUnits {
+ public:
+  WithoutUnits() { ::setenv("SHOAL_BF16", "none", 1); }
+  ~WithoutUnits() { ::unsetenv("SHOAL_BF16"); }
+  WithoutUnits(const WithoutUnits&) = delete;
+  WithoutUnits& operator=(const WithoutUnits&) = delete;
+};
+
+std::string refusal_of_units(const std::string& device, Precision precision, const DevicePlugin* plugin) {
+  ModelConfig model;
+  model.precision = precision;
+  const Status checked = check_units(device, model, plugin);
+  if (checked.ok()) return "";
+  EXPECT_EQ(checked.failure().error, Error::kUsage);
+  return checked.failure().message;
+}
+
+TEST(LoadPlugin, AsksForUnitsOfBf16WhereItIsComputed) {
+  const WithoutUnits processor;
+  DevicePlugin plugin;
+  plugin.check_bf16 = [](int index) -> Status {
+    if (index == 0) return Done{};
+    return fail(Error::kUsage, "the device has no units for bf16");
+  };
+  EXPECT_THAT(refusal_of_units("cpu", Precision::kBf16, nullptr), HasSubstr("this processor has no units for bf16"));
+  EXPECT_THAT(refusal_of_units("paced:1", Precision::kBf16, &plugin), HasSubstr("this processor"));
+  EXPECT_EQ(refusal_of_units("cpu", Precision::kFp32, nullptr), "");
+  EXPECT_EQ(refusal_of_units("cuda:0", Precision::kBf16, &plugin), "");
+  EXPECT_EQ(refusal_of_units("cuda:1", Precision::kBf16, &plugin), "the device has no units for bf16");
+  EXPECT_EQ(refusal_of_units("cuda:1", Precision::kFp32, &plugin), "");
+  EXPECT_THAT(refusal_of_units("cuda:0", Precision::kFp32, nullptr), HasSubstr("was not prepared"));
+}
+
+// Text of a run in bf16 and its executors: on a GPU the processor is not asked.
+TEST(LoadPlugin, WhoComputesOnAGpuNeedsNoUnitsOfTheProcessor) {
+  const WithoutUnits processor;
+  ASSERT_EQ(device_plugin(), nullptr);
+  Config config;
+  config.model.precision = Precision::kBf16;
+  const auto bytes = std::make_shared<AlignedBuffer>(10);  // an image without tensors
+  std::memcpy(bytes->data(), "\2\0\0\0\0\0\0\0{}", 10);
+  const TensorBlob image{DType::kUint8, {10}, bytes};
+  const auto why = [&](const std::string& device) {
+    return TextSampler::make(config, image, device).failure().message;
+  };
+  EXPECT_THAT(why("cuda:0"), HasSubstr("was not prepared"));
+  EXPECT_THAT(why("cpu"), HasSubstr("this processor has no units"));
+  const auto why_no_executor = [&](const std::string& device) {
+    return make_stage_executor({config, StageId{0}, 1, device}).failure().message;
+  };
+  EXPECT_THAT(why_no_executor("cuda:0"), HasSubstr("was not prepared"));
+  EXPECT_THAT(why_no_executor("cpu"), HasSubstr("this processor has no units"));
 }
 
 TEST(LoadPlugin, NamesTheDeviceThatCannotBePrepared) {

@@ -175,6 +175,11 @@ TEST(DeviceFit, CountsWhatADeviceHolds) {
   Config fast = config;
   fast.sync.reduction = Reduction::kFast;
   EXPECT_EQ(need.kept - device_need(fast, *cut, 0, 1).kept, parameters * 4);
+  Config dropping = config;
+  dropping.model.dropout = 0.1;
+  const auto same_cut = cut_of(dropping);
+  ASSERT_TRUE(same_cut.ok());
+  EXPECT_EQ(device_need(dropping, *same_cut, 0, 1).per_microbatch, need.per_microbatch) << "masks are drawn both ways";
 }
 
 }  // namespace

@@ -92,6 +92,12 @@ TEST(RunPlan, MemoryIsThatOfWorkers) {
   expect_near(total_bytes(three_by_one.stages[2].memory), 483e6, 0.1);
   const auto one_by_three = planned(order_of(layout(512, 4, 1, 3)));
   expect_near(total_bytes(one_by_three.stages[0].memory), 817e6, 0.1);
+  Config recomputing = layout(512, 4, 2, 1);
+  recomputing.batch = {64, 16};
+  recomputing.pipeline.recompute = true;
+  const auto recomputed = planned(order_of(recomputing));
+  expect_near(total_bytes(recomputed.stages[0].memory), 651e6, 0.1);
+  expect_near(total_bytes(recomputed.stages[1].memory), 640e6, 0.1);
 }
 
 TEST(RunPlan, StatesWhatCreditsLetAReplicaHold) {
@@ -136,6 +142,82 @@ TEST(RunPlan, Bf16TakesCopiesOfWeightsAndKeepsLessForTheBackwardPass) {
   EXPECT_EQ(total_bytes(bf16) - bf16.copies + fp32.activations + fp32.allocator,
             total_bytes(fp32) + bf16.activations + bf16.allocator)
       << "and nothing else";
+}
+
+// One stage's replica in rounds, and bytes of a float32 vector of its parameters.
+struct InRounds {
+  MemoryNeed need;
+  std::uint64_t vector = 0;
+  std::uint64_t largest = 0;  // tensor
+};
+
+InRounds in_rounds(const Config& rounds, int replicas = 2) {
+  Config config = rounds;
+  config.sync.mode = SyncMode::kDiloco;
+  config.pipeline.replicas = replicas;
+  const PlannedStage stage = planned(order_of(config)).stages[0];
+  return {stage.memory, 4 * stage.cut.parameter_count, 4 * stage.cut.largest_tensor};
+}
+
+TEST(RunPlan, RoundsThatAreWaitedForTakeThePlaceOfActivations) {
+  Config config = layout(256, 4, 1, 2);
+  const InRounds plain = in_rounds(config);
+  EXPECT_EQ(plain.need.rounds, 0U);
+  EXPECT_EQ(plain.need.reduction, 5 * plain.vector) << "the contribution, what it weighs, the sum, parts on their way";
+  EXPECT_EQ(in_rounds(config, 1).need.reduction, 2 * plain.vector);
+  config.sync.inner_state = InnerState::kAverage;
+  EXPECT_EQ(in_rounds(config).need.reduction, 15 * plain.vector) << "the averages travel, too";
+  config.optim.kind = OptimizerKind::kSgd;
+  EXPECT_EQ(in_rounds(config).need.reduction, 5 * plain.vector) << "there are none";
+  config = layout(256, 4, 1, 2);
+  config.sync.wire = WireFormat::kInt8;
+  config.sync.error_feedback = true;
+  EXPECT_EQ(in_rounds(config).need.reduction, 6 * plain.vector) << "what encoding left out";
+  EXPECT_EQ(in_rounds(config).need.rounds, plain.vector) << "and what it left out of the round before";
+  EXPECT_EQ(in_rounds(config, 1).need.rounds, 0U) << "nothing is encoded";
+  config.sync.inner_state = InnerState::kAverage;
+  EXPECT_EQ(in_rounds(config).need.rounds, 3 * plain.vector);
+  config = layout(256, 4, 1, 2);
+  config.sync.fragments = 2;
+  const std::uint64_t fragment = plain.vector / 2 + plain.largest;
+  EXPECT_LE(in_rounds(config).need.reduction, 5 * fragment);
+  EXPECT_GT(in_rounds(config).need.reduction, 5 * plain.vector / 2);
+}
+
+TEST(RunPlan, RoundsInFlightAreThereBesideActivations) {
+  Config config = layout(256, 4, 1, 2);
+  const InRounds waited_for = in_rounds(config);
+  config.sync.overlap = 3;
+  const InRounds overlapped = in_rounds(config);
+  EXPECT_EQ(overlapped.need.rounds, 5 * waited_for.vector);
+  EXPECT_EQ(overlapped.need.reduction, overlapped.need.accumulators) << "a step's own sum";
+  EXPECT_GT(total_bytes(overlapped.need), total_bytes(waited_for.need));
+  config.sync.fragments = 4;
+  EXPECT_LT(in_rounds(config).need.rounds, overlapped.need.rounds) << "few of them at a time";
+  config = layout(256, 4, 1, 2);
+  config.sync.outer_update = OuterUpdate::kDelayed;
+  config.sync.fragments = 4;
+  EXPECT_EQ(in_rounds(config).need.rounds, 5 * waited_for.vector) << "all of them";
+  config.sync.wire = WireFormat::kInt8;
+  config.sync.error_feedback = true;
+  EXPECT_EQ(in_rounds(config).need.rounds, 8 * waited_for.vector) << "and what two encodings left out";
+}
+
+TEST(RunPlan, AnEagerUpdateHasScratchOfTheLargestTensor) {
+  Config config = layout(256, 4, 1, 2);
+  const InRounds waits = in_rounds(config);
+  EXPECT_EQ(waits.need.outer, 2 * waits.vector);
+  config.sync.outer_update = OuterUpdate::kEager;
+  EXPECT_EQ(in_rounds(config).need.outer, 4 * waits.vector + 2 * waits.largest);
+  EXPECT_EQ(waits.largest, 4U * 4 * 256 * 256) << "a matrix of an MLP";
+}
+
+TEST(RunPlan, DropoutKeepsItsMasksOnAProcessor) {
+  Config config = layout(512, 4, 1, 1);
+  const MemoryNeed without = planned(order_of(config)).stages[0].memory;
+  config.model.dropout = 0.1;
+  const PlannedStage stage = planned(order_of(config)).stages[0];
+  EXPECT_EQ(stage.memory.activations - without.activations, (2U * 4 + 1) * 512 * 4 * 4 * 128);
 }
 
 TEST(RunPlan, WithoutASpeedThereAreNoTimes) {
