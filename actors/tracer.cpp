@@ -1,10 +1,12 @@
 // Shell of TraceDrain: a flush per tick.
 #include "actors/tracer.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 #include "actors/hear.h"
 #include "actors/injected.h"
@@ -29,10 +31,10 @@ std::uint64_t trace_size(Self self) {
   return error ? 0 : static_cast<std::uint64_t>(size);
 }
 
-std::string trace_bytes(Self self, std::uint64_t offset) {
+std::string trace_bytes(Self self, std::uint64_t offset, std::size_t count_max) {
   std::ifstream file(self->state.path, std::ios::binary);
   file.seekg(static_cast<std::streamoff>(offset));
-  std::string bytes(kPieceBytes, '\0');
+  std::string bytes(count_max, '\0');
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   bytes.resize(static_cast<std::size_t>(file.gcount()));
   return bytes;
@@ -49,7 +51,8 @@ void send_piece(Self self, FileKind kind, const Piece& piece) {
   FileChunk chunk{state.files->name, kind, piece.there, state.files->log.dropped_bytes(), {}, {}};
   if (!piece.is_question) {
     const bool is_log = kind == FileKind::kLog;
-    chunk.bytes = as_blob(is_log ? state.files->log.bytes(piece.here, kPieceBytes) : trace_bytes(self, piece.here));
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(kPieceBytes, piece.bytes_max));
+    chunk.bytes = as_blob(is_log ? state.files->log.bytes(piece.here, count) : trace_bytes(self, piece.here, count));
   }
   self->send(state.router, Letter{{}, {{}, Role::kStorage, {}, {}}, std::move(chunk)});
 }
@@ -96,19 +99,27 @@ void arrived(Self self, const FileKept& kept) {
   note_arrivals(self);
 }
 
+// The log goes to the run directory, where people look for what is missing there.
+void tell_of_full(Self self) {
+  if (!self->state.drain->is_full() || std::exchange(self->state.is_full_told, true)) return;
+  log_warn("tracer", "the run directory has no more room for this process's trace; its events are counted only");
+}
+
 void flush(Self self) {
   const Instant now = self->clock().now();
+  if (const auto& files = self->state.files) self->state.drain->set_bytes_max(files->trace_stream.size_max());
   const bool is_ending = self->state.files && self->state.files->is_ending;
   const auto flushed = is_ending ? self->state.drain->flush_end() : self->state.drain->flush();
   if (!flushed && !self->state.is_refused) {
     log_error("tracer", flushed.failure().message, "; events are lost, training goes on");
   }
   self->state.is_refused = !flushed;
+  tell_of_full(self);
   if (const auto& files = self->state.files) {
     if (files->arrived_until.load() == self->state.flushed_at) {
       self->state.flushed_at = now;
-      self->state.flushed_trace = trace_size(self);
-      self->state.flushed_log = files->log.size();
+      self->state.flushed_trace = std::min(trace_size(self), files->trace_stream.size_max());
+      self->state.flushed_log = std::min(files->log.size(), files->log_stream.size_max());
     }
     note_arrivals(self);
   }

@@ -1,5 +1,6 @@
 // The tracer actor: moves what the actors of its process recorded into the process's trace file; from another machine
-// it also sends that file and the process's log to the storage of the run, piece by piece.
+// it also sends that file and the process's log to the storage of the run, piece by piece. What the run directory has
+// no room for (RemoteFiles) is neither sent nor kept here: the trace says how many events it lacks.
 //
 // Spawned detached, because it waits for the disk. It holds nothing but the drain: killed and spawned again, it begins
 // another life in the file and goes on with the same ring. A file that cannot be written is logged once; training goes
@@ -14,6 +15,7 @@
 #include "messages/actor_types.h"
 #include "runtime/storage/file_stream.h"
 #include "runtime/storage/log_outbox.h"
+#include "runtime/storage/remote_files.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/tracer.h"
 
@@ -23,8 +25,9 @@ namespace shoal {
 struct NodeFiles {
   std::string name;  // names its files there
   LogOutbox log;
-  FileStream log_stream;
-  FileStream trace_stream;  // for a file that lives as long as this process's keeper: begin() lies beside it
+  FileStream log_stream{RemoteFiles::kFileBytesMax};
+  // For a file that lives as long as this process's keeper: begin() lies beside it.
+  FileStream trace_stream{RemoteFiles::kFileBytesMax, FileStream::Kept::kAll};
 
   std::atomic<Instant> arrived_until{};   // everything said and done before this is there
   std::atomic<bool> are_awaited = false;  // by the thread that ends this process
@@ -53,7 +56,8 @@ struct TracerState {
   RouterActor router;
   std::shared_ptr<NodeFiles> files;
   bool is_refused = false;  // the disk refused the last flush
-  Instant flushed_at{};     // and how much there was to send then; the next one counts when that has arrived
+  bool is_full_told = false;
+  Instant flushed_at{};  // and how much there was to send then; the next one counts when that has arrived
   std::uint64_t flushed_trace = 0, flushed_log = 0;
   std::shared_ptr<ActorPulse> pulse;
 };

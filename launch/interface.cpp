@@ -326,7 +326,8 @@ CommandSpec trace_check() {
       {{"--against", kValue, "RUN", "a run that must have ended with the same weights, bit for bit"}},
       "S-1 every microbatch counted once per stage and step, S-2 one commit per step, S-3 equal replicas, S-4 nothing\n"
       "outside the view, S-6 bounded queues; --against adds S-5. A trace at trace.level=all says what each replica\n"
-      "did; at lifecycle, what was committed. Exit status: 0 all hold, 1 one is broken, 2 usage, 3 unreadable."};
+      "did; at lifecycle, what was committed. Exit status: 0 all hold, 1 one is broken, 2 usage, 3 unreadable, or\n"
+      "more than this machine has memory for."};
 }
 
 CommandSpec completion() {

@@ -3,7 +3,6 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/text/shell_word.h"
-#include "runtime/experiment/run_outcome.h"
 
 namespace shoal {
 
@@ -44,9 +43,9 @@ std::string warning_about(const std::string& arm, const Config& config) {
                  ": its replicas agree at the end alone");
 }
 
-RunState state_of(const PlannedRun& run, bool has_config, std::string_view metrics_lines) {
+RunState state_of(const PlannedRun& run, bool has_config, const RunOutcome& outcome) {
   if (!has_config) return RunState::kToStart;
-  const auto finished = outcome_of(metrics_lines).finished_step;
+  const auto finished = outcome.finished_step;
   return finished && *finished >= run.steps ? RunState::kFinished : RunState::kToResume;
 }
 

@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "runtime/base/config.h"
 #include "runtime/base/error.h"
 #include "runtime/experiment/experiment.h"
+#include "runtime/experiment/run_outcome.h"
 
 namespace shoal {
 
@@ -47,7 +47,7 @@ struct PlannedRun {
 enum class RunState { kToStart, kToResume, kFinished };
 
 // has_config: the run's directory holds a configuration, so that a run was started there.
-[[nodiscard]] RunState state_of(const PlannedRun& run, bool has_config, std::string_view metrics_lines);
+[[nodiscard]] RunState state_of(const PlannedRun& run, bool has_config, const RunOutcome& outcome);
 
 // Returns the arguments of `shoal`, after the program's own name.
 [[nodiscard]] std::vector<std::string> arguments_of(const PlannedRun& run, RunState state);

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <string>
 
 #include "messages/values/run_events.h"
 #include "runtime/base/text/json_fields.h"
@@ -37,32 +35,19 @@ void take_end(const Json& json, RunOutcome& out) {
   last.is_final = last.is_final || last.step == *out.finished_step;
 }
 
-using Subjects = std::set<std::string>;  // subjects of events: a resumed run repeats some
+}  // namespace
 
-void take_line(std::string_view line, RunOutcome& out, Subjects& rounds) {
+void OutcomeReader::add(std::string_view line) {
   const Json json = Json::parse(line, nullptr, false);
   if (!json.is_object()) return;
   const auto event = run_event_kind(text_field(json, "event").value_or(""));
-  out.finished_step.reset();
-  if (event == RunEventKind::kFinished) take_end(json, out);
-  if (json.contains("val_loss")) take_evaluation(json, out);
-  if (json.contains("tokens_total")) out.tokens = count_of(json, "tokens_total");
+  outcome_.finished_step.reset();
+  if (event == RunEventKind::kFinished) take_end(json, outcome_);
+  if (json.contains("val_loss")) take_evaluation(json, outcome_);
+  if (json.contains("tokens_total")) outcome_.tokens = count_of(json, "tokens_total");
   const std::string subject = text_field(json, "subject").value_or("");
-  if (event == RunEventKind::kRound && subject.starts_with("stage 0 ")) rounds.insert(subject);
-}
-
-}  // namespace
-
-RunOutcome outcome_of(std::string_view metrics_lines) {
-  RunOutcome out;
-  Subjects rounds;
-  while (!metrics_lines.empty()) {
-    const std::size_t end = std::min(metrics_lines.find('\n'), metrics_lines.size());
-    take_line(metrics_lines.substr(0, end), out, rounds);
-    metrics_lines.remove_prefix(std::min(end + 1, metrics_lines.size()));
-  }
-  out.rounds = rounds.size();
-  return out;
+  if (event == RunEventKind::kRound && subject.starts_with("stage 0 ")) rounds_.insert(subject);
+  outcome_.rounds = rounds_.size();
 }
 
 }  // namespace shoal

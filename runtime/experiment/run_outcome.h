@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +26,15 @@ struct RunOutcome {
   std::uint64_t rounds = 0;                    // rounds (sync.mode = diloco) that the first stage has had
 };
 
-[[nodiscard]] RunOutcome outcome_of(std::string_view metrics_lines);
+// Takes the file line by line.
+class OutcomeReader {
+ public:
+  void add(std::string_view line);
+  [[nodiscard]] const RunOutcome& outcome() const { return outcome_; }
+
+ private:
+  RunOutcome outcome_;
+  std::set<std::string> rounds_;  // subjects of events: a resumed run repeats some
+};
 
 }  // namespace shoal

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <string_view>
+#include <vector>
 
 #include "runtime/base/error.h"
 
@@ -20,7 +21,24 @@ struct MeasuredStep {
   std::size_t steps = 0;  // measured ones
 };
 
-// The first tenth of the steps is left out. Errors: kInvalidData when no step has times.
-[[nodiscard]] Result<MeasuredStep> measured_step(std::string_view metrics_lines);
+// Takes the file line by line: that of a run of months may be larger than memory.
+class StepTimesReader {
+ public:
+  // Skips a line that is no step, a broken one too.
+  void add(std::string_view line);
+  // The first tenth of the steps is left out. Errors: kInvalidData when no step has times.
+  [[nodiscard]] Result<MeasuredStep> measured() const;
+
+ private:
+  struct StepTimes {
+    double step_ms = 0;
+    double forward_ms = 0;
+    double backward_ms = 0;
+    double reduce_ms = 0;
+    double commit_ms = 0;
+  };
+
+  std::vector<StepTimes> steps_;
+};
 
 }  // namespace shoal

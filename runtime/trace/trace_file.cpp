@@ -11,6 +11,7 @@
 #include <deque>
 #include <filesystem>
 #include <iterator>
+#include <limits>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -100,6 +101,7 @@ bool read_events(Reader body, std::vector<TraceEvent>& events) {
 bool read_into(TraceLife& life, BlockKind kind, Reader body) {
   if (kind == BlockKind::kEvents) {
     life.is_whole = false;
+    life.lacks_end = false;
     return read_events(body, life.events);
   }
   if (kind == BlockKind::kName) {
@@ -111,6 +113,7 @@ bool read_into(TraceLife& life, BlockKind kind, Reader body) {
     std::uint64_t count = 0;
     body.number(count);
     life.dropped += count;
+    life.lacks_end = true;
   }
   if (kind == BlockKind::kProcess) {
     body.number(life.begin.process.value);
@@ -132,8 +135,22 @@ Status read_block(std::vector<TraceLife>& lives, BlockKind kind, std::string_vie
   return Done{};
 }
 
-Result<std::vector<TraceLife>> lives_in(const std::string& path, const InputFile& file) {
-  std::vector<TraceLife> lives;
+// Takes the oldest events out of a life, and whatever else it has: what is found in the ring is compared with the rest.
+TraceLife part_of(TraceLife& life) {
+  const auto rest = life.events.end() - static_cast<std::ptrdiff_t>(kTailEvents);
+  TraceLife part = life;
+  part.events.erase(part.events.end() - static_cast<std::ptrdiff_t>(kTailEvents), part.events.end());
+  life.events.erase(life.events.begin(), rest);
+  life.processes.clear();
+  life.names.clear();
+  life.dropped = 0;
+  return part;
+}
+
+// Gives all but the last part, which it returns; nothing: there is none.
+Result<std::optional<TraceLife>> give_parts(const std::string& path, const InputFile& file, const TakePart& take,
+                                            std::size_t part_events) {
+  std::vector<TraceLife> lives;  // the one that is read, and sometimes the one before
   for (BlockWalk walk(file);;) {
     const auto block = walk.next();
     if (!block) return block.failure();
@@ -142,9 +159,15 @@ Result<std::vector<TraceLife>> lives_in(const std::string& path, const InputFile
     if (!body) return body.failure();
     const auto status = read_block(lives, (*block)->kind, *body);
     if (!status) return fail(Error::kInvalidData, compose(path, ": ", status.failure().message));
+    if (lives.size() > 1) {
+      take(std::move(lives.front()));
+      lives.erase(lives.begin());
+    }
+    const std::size_t count = lives.back().events.size();
+    if (count >= part_events && count - part_events >= kTailEvents) take(part_of(lives.back()));
   }
   if (lives.empty() && file.size > 0) return fail(Error::kInvalidData, compose(path, " is not a trace file"));
-  return lives;
+  return lives.empty() ? std::optional<TraceLife>() : std::optional(std::move(lives.back()));
 }
 
 // The last life, with no more than its begin and its newest events; none where they cannot be read. Errors: kIo.
@@ -285,16 +308,27 @@ Status TraceFile::add_process(ProcessIncarnation process) {
 
 Status TraceFile::add_end() { return append(BlockKind::kEnd, Writer().text); }
 
-Result<std::vector<TraceLife>> read_trace_file(const std::string& path) {
+Status read_trace_parts(const std::string& path, const TakePart& take, std::size_t part_events) {
   // The ring first: what is written meanwhile is then in both, and not in neither.
   const auto left = read_ring(ring_path_of(path));
   const auto file = open_input(path);
   if (!file) return file.failure();
-  auto lives = lives_in(path, *file);
-  if (!lives || lives->empty() || !left) return lives;
-  auto& events = lives->back().events;
-  const auto more = not_written(lives->back(), *left);
-  events.insert(events.end(), more.begin(), more.end());
+  auto last = give_parts(path, *file, take, part_events);
+  if (!last) return last.failure();
+  if (!*last) return Done{};
+  TraceLife life = **std::move(last);
+  const auto more = left ? not_written(life, *left) : std::vector<TraceEvent>{};
+  life.events.insert(life.events.end(), more.begin(), more.end());
+  if (!more.empty()) life.lacks_end = false;
+  take(std::move(life));
+  return Done{};
+}
+
+Result<std::vector<TraceLife>> read_trace_file(const std::string& path) {
+  std::vector<TraceLife> lives;
+  const auto take = [&lives](TraceLife life) { lives.push_back(std::move(life)); };
+  constexpr std::size_t kWholeLives = std::numeric_limits<std::size_t>::max();
+  if (auto read = read_trace_parts(path, take, kWholeLives); !read) return read.failure();
   return lives;
 }
 

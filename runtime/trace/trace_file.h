@@ -6,7 +6,8 @@
 //                   level, the process's name
 //   kind 2 name     u16 number, text: an actor's name
 //   kind 3 events   fixed-size records (kEventBytes each, fields in the order of event.h)
-//   kind 4 dropped  u64: events lost since the last such block
+//   kind 4 dropped  u64: events lost since the last such block; before events of the same writing. As the last one of
+//                   a life: it had no more room, and the number is the least that it can be
 //   kind 5 process  u64: the incarnation this process has been given
 //   kind 6 end      nothing: what was recorded is in the file, whole. A life without it was cut off
 //
@@ -16,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -50,7 +52,8 @@ struct TraceLife {
   std::map<ActorName, std::string> names;
   std::vector<TraceEvent> events;
   std::uint64_t dropped = 0;
-  bool is_whole = false;  // the process ended in order; otherwise the last events are missing
+  bool is_whole = false;   // the process ended in order; otherwise the last events are missing
+  bool lacks_end = false;  // the last that the file has of it are events that were dropped
 };
 
 class TraceFile {
@@ -71,6 +74,9 @@ class TraceFile {
   [[nodiscard]] Status add_process(ProcessIncarnation process);
   [[nodiscard]] Status add_end();
 
+  // Bytes that the file has.
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+
  private:
   TraceFile(int descriptor, std::string path, std::uint64_t size)
       : descriptor_(descriptor), path_(std::move(path)), size_(size) {}
@@ -81,6 +87,14 @@ class TraceFile {
   std::string path_;
   std::uint64_t size_ = 0;  // size of the whole blocks
 };
+
+// Gives the lives in a file, oldest first, the last one with what lies in its ring, in parts: a life of months does not
+// fit into memory twice. Each part has the begin of its life, and what the file says from one place to another; all but
+// the last of a life have so many events or a few more. Errors: as read_trace_file, after some parts were given.
+inline constexpr std::size_t kPartEvents = std::size_t{1} << 16U;
+using TakePart = std::function<void(TraceLife part)>;
+[[nodiscard]] Status read_trace_parts(const std::string& path, const TakePart& take,
+                                      std::size_t part_events = kPartEvents);
 
 // The lives in a file, oldest first, the last one with what lies in its ring; a torn last block is left out. Errors:
 // kIo, kInvalidData (not a trace file, or of another version).

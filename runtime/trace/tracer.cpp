@@ -3,15 +3,19 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "runtime/base/ensure.h"
+#include "runtime/trace/trace_blocks.h"
 
 namespace shoal {
 namespace {
 
-constexpr std::size_t kBatchEvents = 1024;  // per block of the file
-constexpr std::size_t kNamesMax = 65535;    // a name is 16 bits; the last one stands for all further actors
+constexpr std::size_t kBatchEvents = 1024;      // per block of the file
+constexpr std::size_t kNamesMax = 65535;        // a name is 16 bits; the last one stands for all further actors
+constexpr std::uint64_t kSmallBlockBytes = 64;  // beside a name: a begin, a process
 constexpr unsigned kSpanCounterBits = 40;
 constexpr std::uint64_t kSpawnerSpans = std::uint64_t{1} << 63U;  // its terms stand where others have their number
 
@@ -131,52 +135,83 @@ TraceDrain::~TraceDrain() { (void)flush_end(); }
 
 Status TraceDrain::flush_end() {
   const Status flushed = flush();
-  return flushed && file_ ? file_->add_end() : flushed;
+  if (!flushed || !file_ || !room_.takes_end()) return flushed;
+  const std::lock_guard lock(tracer_->drain_mutex_);
+  (void)takes(kSmallBlockBytes);  // a file with no room for an end is full: it has one more, its last
+  if (auto written = write_loss(); !written) return written;
+  const Status ended = file_->add_end();
+  if (ended) room_.told_end();
+  return ended;
 }
 
 Status TraceDrain::flush() {
   if (tracer_->level() == TraceLevel::kOff) return Done{};
   const std::lock_guard lock(tracer_->drain_mutex_);
   if (!file_) {
-    TraceBegin begin;
-    begin.process = ProcessIncarnation{process_written_ = tracer_->process_.load()};
-    begin.wall_ns = tracer_->begun_wall_ns_;
-    begin.steady_ns = nanoseconds(tracer_->begun_.time_since_epoch());
-    begin.machine = tracer_->settings_.machine;
-    begin.level = tracer_->level();
-    begin.process_name = process_name_;
-    auto opened = TraceFile::open(path_, begin, tracer_->left_);
-    if (!opened) return opened.failure();
-    tracer_->left_.reset();
-    file_.emplace(std::move(opened.value()));
+    if (auto begun = begin_life(); !begun) return begun;
   }
   return write_what_is_new();
 }
 
+// A full file has no life of this process, and its events go nowhere.
+Status TraceDrain::begin_life() {
+  std::error_code none_yet;
+  const auto there = std::filesystem::file_size(path_, none_yet);
+  const std::size_t left = tracer_->left_ ? tracer_->left_->events.size() * kEventBytes : 0;
+  if (!room_.takes(none_yet ? 0 : there, left + 2 * kSmallBlockBytes + process_name_.size())) return Done{};
+  TraceBegin begin;
+  begin.process = ProcessIncarnation{process_written_ = tracer_->process_.load()};
+  begin.wall_ns = tracer_->begun_wall_ns_;
+  begin.steady_ns = nanoseconds(tracer_->begun_.time_since_epoch());
+  begin.machine = tracer_->settings_.machine;
+  begin.level = tracer_->level();
+  begin.process_name = process_name_;
+  auto opened = TraceFile::open(path_, begin, tracer_->left_);
+  if (!opened) return opened.failure();
+  tracer_->left_.reset();
+  file_.emplace(std::move(opened.value()));
+  return Done{};
+}
+
 Status TraceDrain::write_what_is_new() {
-  const std::uint64_t process = tracer_->process_.load();
-  if (process != process_written_) {
-    if (auto written = file_->add_process(ProcessIncarnation{process}); !written) return written;
-    process_written_ = process;
-  }
+  if (auto written = write_process(); !written) return written;
   if (auto written = write_names(); !written) return written;
+  // Writes the loss before the events: a life that ends in a loss is one that had no more room.
+  if (auto written = file_ && !room_.is_full() ? write_loss() : Done{}; !written) return written;
   if (auto written = write_events(); !written) return written;
+  return file_ && room_.is_full() && room_.is_loss_due() ? write_loss() : Done{};
+}
+
+bool TraceDrain::takes(std::uint64_t bytes) { return file_ && room_.takes(file_->size(), bytes); }
+
+Status TraceDrain::write_process() {
+  const std::uint64_t process = tracer_->process_.load();
+  if (process == process_written_ || !takes(kSmallBlockBytes)) return Done{};
+  if (auto written = file_->add_process(ProcessIncarnation{process}); !written) return written;
+  process_written_ = process;
+  return Done{};
+}
+
+Status TraceDrain::write_loss() {
   const std::uint64_t dropped = tracer_->ring_->dropped();
   const std::uint64_t lost = dropped - tracer_->dropped_told_ + refused_;
   if (lost == 0) return Done{};
   if (auto written = file_->add_dropped(lost); !written) return written;
   tracer_->dropped_told_ = dropped;
   refused_ = 0;
+  room_.told_loss();
   return Done{};
 }
 
 Status TraceDrain::write_names() {
+  if (room_.is_full()) return Done{};
   std::vector<std::string> names;
   {
     const std::lock_guard lock(tracer_->names_mutex_);
     names.assign(tracer_->names_.begin() + static_cast<std::ptrdiff_t>(names_written_), tracer_->names_.end());
   }
   for (const std::string& name : names) {
+    if (!takes(kSmallBlockBytes + name.size())) return Done{};
     const ActorName number{static_cast<std::uint16_t>(names_written_)};
     if (auto written = file_->add_name(number, name); !written) return written;
     ++names_written_;
@@ -194,12 +229,11 @@ Status TraceDrain::write_events() {
     }
     if (batch_.empty()) return Done{};
     left -= std::min(left, batch_.size());
-    const Status written = file_->add_events(batch_);
+    const bool is_taken = takes(kBlockHeaderBytes + batch_.size() * kEventBytes);
+    const Status written = is_taken ? file_->add_events(batch_) : Done{};
     ring.release(batch_.size());
-    if (!written) {
-      refused_ += batch_.size();
-      return written;
-    }
+    if (!is_taken || !written) refused_ += batch_.size();
+    if (!written) return written;
   }
   return Done{};
 }

@@ -19,6 +19,7 @@
 #include "runtime/trace/event.h"
 #include "runtime/trace/ring.h"
 #include "runtime/trace/trace_file.h"
+#include "runtime/trace/trace_room.h"
 
 namespace shoal {
 
@@ -124,15 +125,25 @@ class TraceDrain {
   // Writes what is left, and that this was all.
   ~TraceDrain();
 
+  // Bytes that the file may have, with those of earlier lives; any number unless this is called.
+  void set_bytes_max(std::uint64_t bytes) { room_.set_bytes_max(bytes); }
+  // True from the first event on that had no room: it and all that follow are counted and not written.
+  [[nodiscard]] bool is_full() const { return room_.is_full(); }
+
   // Writes what is in the ring. Events that the disk refuses are lost and counted. Errors: kIo, kInvalidData.
   [[nodiscard]] Status flush();
   // The same, and that this was all: for a process that is ending. What follows nevertheless may be flushed, too.
   [[nodiscard]] Status flush_end();
 
  private:
+  [[nodiscard]] Status begin_life();
+  // False where the file has no room for a block of so many bytes, or no life of this process.
+  [[nodiscard]] bool takes(std::uint64_t bytes);
   [[nodiscard]] Status write_what_is_new();
+  [[nodiscard]] Status write_process();
   [[nodiscard]] Status write_names();
   [[nodiscard]] Status write_events();
+  [[nodiscard]] Status write_loss();
 
   std::shared_ptr<Tracer> tracer_;
   std::string path_;
@@ -141,7 +152,8 @@ class TraceDrain {
   std::vector<TraceEvent> batch_;
   std::size_t names_written_ = 0;
   std::uint64_t process_written_ = 0;
-  std::uint64_t refused_ = 0;  // events that the disk did not take, not in the file's count yet
+  std::uint64_t refused_ = 0;  // events for which there was no room, not in the file's count yet
+  TraceRoom room_;
 };
 
 }  // namespace shoal

@@ -51,6 +51,48 @@ TEST(TracerActor, SaysBeforeItEndsThatAProcessThatIsAwaitedEndsInOrder) {
   EXPECT_TRUE(read_trace_file(path)->at(0).is_whole);
 }
 
+// The run directory has room for 8 KiB of the log and of the trace of each node.
+TEST(TracerActor, StopsWritingAndSendingWhereTheRunDirectoryIsFull) {
+  constexpr std::uint64_t kBytesMax = 8192;
+  const Scratch scratch;
+  LoneActor lone;
+  RemoteFiles storage(scratch.path() / "run", kBytesMax);
+  const auto recorder = std::make_shared<Tracer>(TracerSettings{}, std::make_shared<ManualClock>());
+  const std::string path = trace_path(scratch.path().string(), "node1");
+  const auto files = std::make_shared<NodeFiles>();
+  files->name = "node7";
+  files->log_stream = FileStream(kBytesMax);
+  files->trace_stream = FileStream(kBytesMax);
+  const TracerActor actor = lone.spawn(tracer, TracerActorSettings{recorder, path, "node7", lone.router(), {}, files});
+  const ActorTrace trace(recorder, "stage");
+  std::size_t answered = 0;
+  const auto live = [&](std::chrono::seconds time) {
+    for (Duration passed{}; passed < time; passed += 100ms) {
+      for (int i = 0; i < 3; ++i) trace.record(TraceKind::kCommit, {}, 1);
+      files->log.add("a line of the log\n");
+      lone.advance(100ms);
+      for (const auto chunks = lone.sent<FileChunk>(); answered < chunks.size(); ++answered) {
+        const auto size = storage.keep(chunks[answered]);
+        ASSERT_TRUE(size.ok()) << size.failure().message;
+        lone.give(actor, FileKept{chunks[answered].kind, *size});
+      }
+    }
+  };
+  live(60s);
+  const std::size_t sent = lone.sent<FileChunk>().size();
+  const auto own_size = std::filesystem::file_size(path);
+  live(120s);
+  EXPECT_EQ(lone.sent<FileChunk>().size(), sent) << "nothing more is wanted";
+  EXPECT_EQ(std::filesystem::file_size(path), own_size);
+  EXPECT_LE(own_size, kBytesMax);
+  EXPECT_EQ(std::filesystem::file_size(scratch.path() / "run" / "logs" / "node7.log"), kBytesMax);
+  const auto there = read_trace_file(trace_path((scratch.path() / "run").string(), "node7"));
+  ASSERT_EQ(there->size(), 1U);
+  EXPECT_GT(there->at(0).dropped, 0U);
+  EXPECT_TRUE(there->at(0).lacks_end);
+  EXPECT_FALSE(there->at(0).is_whole);
+}
+
 TEST(TracerActor, GoesOnWhenTheDiskRefuses) {
   const Scratch scratch;
   LoneActor lone;

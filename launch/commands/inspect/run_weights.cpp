@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <string_view>
 #include <system_error>
 
 #include "launch/processes/run_directory.h"
@@ -13,22 +13,20 @@
 #include "runtime/base/file.h"
 #include "runtime/base/text/json_fields.h"
 #include "runtime/storage/checkpoint_reader.h"
+#include "runtime/trace/metrics/metrics_lines.h"
 
 namespace shoal {
 namespace {
 
 using Weights = std::map<std::uint64_t, std::string>;
 
-// Lines that are no JSON are left out: the file's own reader says so elsewhere.
-void add_final_lines(const std::string& text, Weights& found) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.find("\"weights_sha256\"") == std::string::npos) continue;
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    const auto steps = count_field(json, "steps");
-    const auto weights = text_field(json, "weights_sha256");
-    if (steps && weights && !weights->empty()) found[*steps] = *weights;
-  }
+// A line that is no JSON is left out: the file's own reader says so elsewhere.
+void add_final_line(std::string_view line, Weights& found) {
+  if (line.find("\"weights_sha256\"") == std::string_view::npos) return;
+  const auto json = nlohmann::json::parse(line, nullptr, false);
+  const auto steps = count_field(json, "steps");
+  const auto weights = text_field(json, "weights_sha256");
+  if (steps && weights && !weights->empty()) found[*steps] = *weights;
 }
 
 void add_checkpoints(const std::filesystem::path& folder, const std::string& run, Weights& found) {
@@ -44,8 +42,7 @@ Result<Weights> weights_of_run(const std::string& run_directory) {
   if (Status there = check_is_there(run_directory); !there) return there.failure();
   const RunDirectory run{run_directory};
   Weights found;
-  const auto metrics = read_file(run.metrics());
-  if (metrics) add_final_lines(*metrics, found);
+  (void)read_metrics_lines(run.metrics(), [&found](std::string_view line) { add_final_line(line, found); });
   std::filesystem::path checkpoints = run.root / "checkpoints";
   if (const auto text = read_file(run.config())) {
     const auto config = parse_config(*text, run.config());

@@ -1,6 +1,7 @@
 // `shoal trace`: reads RUN/trace, prints or writes what the reports make of it.
 #include "launch/commands/inspect/trace.h"
 
+#include <exception>
 #include <filesystem>
 
 #include "launch/commands/inspect/run_weights.h"
@@ -9,6 +10,8 @@
 #include "launch/start_run.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
+#include "runtime/base/machine/available_memory.h"
+#include "runtime/base/machine/memory_lack.h"
 #include "runtime/trace/metrics/round_losses.h"
 #include "runtime/trace/picture/window.h"
 #include "runtime/trace/report/perfetto.h"
@@ -25,7 +28,9 @@ Result<std::string> directory_of(const Options& options, std::size_t position) {
   return newest_run(surroundings_here().folder);
 }
 
-Result<RunTrace> read_and_say(const std::string& directory) {
+Result<RunTrace> read_and_say(const std::string& directory, std::uint64_t event_bytes) {
+  const auto fits = check_memory(trace_bytes(directory), event_bytes, available_memory());
+  if (!fits) return fail(fits.failure().error, compose(directory, ": ", fits.failure().message));
   auto trace = read_run_trace(directory);
   if (!trace) return trace.failure();
   say("read ", trace->events.size(), " events of ", trace->lives.size(), " process lives in ", directory);
@@ -90,7 +95,44 @@ void print_rounds(const RunDirectory& run) {
   if (const auto losses = round_losses_in(run.metrics())) print("\nROUNDS\n  ", text_of(*losses), "\n");
 }
 
+Result<int> export_trace(const TraceExportOptions& options, const RunTrace& trace) {
+  if (options.out) {
+    if (auto written = replace_file(*options.out, perfetto_json(trace)); !written) return written.failure();
+    print(*options.out, "\n");
+    say("open it at https://ui.perfetto.dev or chrome://tracing");
+  }
+  if (options.svg) {
+    const auto picture = picture_of(trace, options.window);
+    if (!picture) return picture.failure();
+    if (auto written = replace_file(*options.svg, *picture); !written) return written.failure();
+    print(*options.svg, "\n");
+  }
+  return 0;
+}
+
+Result<int> check(const TraceCheckOptions& options, const RunTrace& trace) {
+  const CheckReport report = check_trace(trace);
+  print_report(report);
+  if (!options.against) return report.is_good() ? 0 : 1;
+  const auto is_equal = print_comparison(options);
+  if (!is_equal) return is_equal.failure();
+  return report.is_good() && *is_equal ? 0 : 1;
+}
+
 }  // namespace
+
+Result<int> report_trace(const std::string& run_directory, const std::function<Result<int>(const RunTrace&)>& report,
+                         std::uint64_t event_bytes) {
+  try {
+    const auto trace = read_and_say(run_directory, event_bytes);
+    return trace ? report(*trace) : trace.failure();
+  } catch (const std::exception& problem) {
+    if (!is_lack_of_memory(problem)) throw;
+    return fail(Error::kIo, compose(run_directory, ": this machine gives no more memory (", problem.what(),
+                                    "): nothing is known of the run; see `ulimit -v` and what else runs here, or copy "
+                                    "the run directory to a machine with more"));
+  }
+}
 
 Result<TraceExportOptions> trace_export_options(const Options& options) {
   const auto directory = directory_of(options, 0);
@@ -109,20 +151,9 @@ Result<TraceExportOptions> trace_export_options(const Options& options) {
 }
 
 Result<int> run_trace_export(const TraceExportOptions& options) {
-  const auto trace = read_and_say(options.run_directory);
-  if (!trace) return trace.failure();
-  if (options.out) {
-    if (auto written = replace_file(*options.out, perfetto_json(*trace)); !written) return written.failure();
-    print(*options.out, "\n");
-    say("open it at https://ui.perfetto.dev or chrome://tracing");
-  }
-  if (options.svg) {
-    const auto picture = picture_of(*trace, options.window);
-    if (!picture) return picture.failure();
-    if (auto written = replace_file(*options.svg, *picture); !written) return written.failure();
-    print(*options.svg, "\n");
-  }
-  return 0;
+  return report_trace(
+      options.run_directory, [&](const RunTrace& trace) { return export_trace(options, trace); },
+      options.out ? kExportEventBytes : kReportEventBytes);
 }
 
 Result<TraceWhyOptions> trace_why_options(const Options& options) {
@@ -134,12 +165,12 @@ Result<TraceWhyOptions> trace_why_options(const Options& options) {
 }
 
 Result<int> run_trace_why(const TraceWhyOptions& options) {
-  const auto trace = read_and_say(options.run_directory);
-  if (!trace) return trace.failure();
-  const auto story = tell_microbatch(*trace, options.microbatch);
-  if (!story) return story.failure();
-  print(*story);
-  return 0;
+  return report_trace(options.run_directory, [&](const RunTrace& trace) -> Result<int> {
+    const auto story = tell_microbatch(trace, options.microbatch);
+    if (!story) return story.failure();
+    print(*story);
+    return 0;
+  });
 }
 
 Result<TraceCheckOptions> trace_check_options(const Options& options) {
@@ -149,14 +180,7 @@ Result<TraceCheckOptions> trace_check_options(const Options& options) {
 }
 
 Result<int> run_trace_check(const TraceCheckOptions& options) {
-  const auto trace = read_and_say(options.run_directory);
-  if (!trace) return trace.failure();
-  const CheckReport report = check_trace(*trace);
-  print_report(report);
-  if (!options.against) return report.is_good() ? 0 : 1;
-  const auto is_equal = print_comparison(options);
-  if (!is_equal) return is_equal.failure();
-  return report.is_good() && *is_equal ? 0 : 1;
+  return report_trace(options.run_directory, [&](const RunTrace& trace) { return check(options, trace); });
 }
 
 Result<TraceSummaryOptions> trace_summary_options(const Options& options) {
@@ -166,11 +190,11 @@ Result<TraceSummaryOptions> trace_summary_options(const Options& options) {
 }
 
 Result<int> run_trace_summary(const TraceSummaryOptions& options) {
-  const auto trace = read_and_say(options.run_directory);
-  if (!trace) return trace.failure();
-  print(summary_text(*trace));
-  print_rounds(RunDirectory{options.run_directory});
-  return 0;
+  return report_trace(options.run_directory, [&](const RunTrace& trace) {
+    print(summary_text(trace));
+    print_rounds(RunDirectory{options.run_directory});
+    return 0;
+  });
 }
 
 }  // namespace shoal

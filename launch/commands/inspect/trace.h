@@ -2,15 +2,26 @@
 // Reads files and needs no process of the run; what is said about them is decided in runtime/trace.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "launch/options.h"
 #include "runtime/base/error.h"
 #include "runtime/trace/picture/picture.h"
+#include "runtime/trace/report/report_memory.h"
+#include "runtime/trace/report/run_trace.h"
 #include "runtime/trace/report/story.h"
 
 namespace shoal {
+
+// Reads a run's trace and gives it to `report`, which takes so much memory for each event. Errors: those of
+// read_run_trace and of the report; kIo when memory does not suffice, whatever was found until then: that says nothing
+// of the run.
+[[nodiscard]] Result<int> report_trace(const std::string& run_directory,
+                                       const std::function<Result<int>(const RunTrace&)>& report,
+                                       std::uint64_t event_bytes = kReportEventBytes);
 
 // `trace export`: a file for Perfetto, or a picture.
 struct TraceExportOptions {

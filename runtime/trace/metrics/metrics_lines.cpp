@@ -55,9 +55,18 @@ std::optional<std::size_t> MetricsLines::read_more() {
     piece_.resize(kept + *count);
     return kept;
   }
+  status_ = count ? Status(Done{}) : count.failure();
   piece_.clear();
   passed_over_ = 0;
   return std::nullopt;
+}
+
+Status read_metrics_lines(const std::string& path, const std::function<void(std::string_view)>& take) {
+  auto file = open_input(path);
+  if (!file) return file.failure();
+  MetricsLines lines(std::move(file->read_at));
+  while (const auto line = lines.next()) take(*line);
+  return lines.status();
 }
 
 Result<std::uint64_t> read_lines_back(const InputFile& file, const std::function<bool(std::string_view)>& is_it) {

@@ -31,6 +31,8 @@ class MetricsLines {
   [[nodiscard]] std::optional<std::string_view> next();
   // Offset at which the last line that was given ends.
   [[nodiscard]] std::uint64_t end() const { return end_; }
+  // Errors: kIo: the file could not be read further.
+  [[nodiscard]] const Status& status() const { return status_; }
   // Returns its number in the file, from 1 on; those that were left out have one, too.
   [[nodiscard]] std::uint64_t number() const { return number_; }
 
@@ -39,12 +41,16 @@ class MetricsLines {
   [[nodiscard]] std::optional<std::size_t> read_more();
 
   ReadAt read_at_;
+  Status status_ = Done{};
   std::uint64_t end_ = 0;
   std::uint64_t number_ = 0;
   std::uint64_t passed_over_ = 0;  // bytes of a line that is too long
   std::string piece_;              // the bytes that follow
   std::size_t given_ = 0;          // bytes of the piece
 };
+
+// Gives every whole line of the file at `path`, first to last. Errors: kIo: it is not there, or cannot be read.
+[[nodiscard]] Status read_metrics_lines(const std::string& path, const std::function<void(std::string_view)>& take);
 
 // Last to first, until is_it(line) says true. Gives where the last whole line ends. Errors: kIo.
 [[nodiscard]] Result<std::uint64_t> read_lines_back(const InputFile& file,

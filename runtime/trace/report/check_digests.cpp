@@ -10,10 +10,16 @@
 namespace shoal {
 namespace {
 
-// The first digest that a replica reported of something, and which replica.
+// The first digest that a replica reported of something, and which replica: there are some for each step of a run.
 struct Reported {
   std::uint64_t digest = 0;
-  std::string who;
+  const TracedEvent* by = nullptr;
+};
+
+// The digest of a sum, in the commit of a step.
+struct Committed {
+  std::uint64_t digest = 0;
+  StepId step;
 };
 
 // A stage of a model that is cut into so many: other cuts have other tensors in it (state_layout.h).
@@ -33,7 +39,7 @@ class Digests {
       : trace_(trace), journal_(journal), report_(report) {
     for (const TracedEntry* commit : journal.commits()) {
       for (const auto& [stage, part] : commit->stages) {
-        sums_[{stage, part.epoch}] = {part.digest, compose("the commit of step ", commit->step)};
+        sums_[{stage, part.epoch}] = {part.digest, commit->step};
       }
     }
     for (const auto& [position, entry] : journal.entries()) {
@@ -50,7 +56,9 @@ class Digests {
       compare({event.cause.branch, event.cause.step.value}, traced);
     } else if (event.detail_text() == "sum") {
       const auto sum = sums_.find({stage, Epoch{Incarnation{event.subject}, event.cause.attempt}});
-      if (sum != sums_.end()) judge(sum->second, traced, compose("the sum of epoch ", sum->first.second));
+      if (sum == sums_.end() || !differs(sum->second.digest, traced)) return;
+      tell(compose("the sum of epoch ", sum->first.second), compose("the commit of step ", sum->second.step),
+           sum->second.digest, traced);
     }
   }
 
@@ -71,13 +79,15 @@ class Digests {
     const auto [known, is_first] = states_[point].try_emplace(part);
     const auto& [branch, applied] = point;
     if (is_first) {
-      known->second = {traced.event.bytes, name(traced)};
+      known->second = {traced.event.bytes, &traced};
       const Reported* before = on_older_branch(point, part);
-      if (before == nullptr) return;
-      return judge(*before, traced,
-                   compose("the state after ", applied, " steps, which branch ", branch, " begins with"));
+      if (before == nullptr || !differs(before->digest, traced)) return;
+      return tell(compose("the state after ", applied, " steps, which branch ", branch, " begins with"),
+                  name(*before->by), before->digest, traced);
     }
-    judge(known->second, traced, compose("the state after ", applied, " steps of branch ", branch));
+    if (!differs(known->second.digest, traced)) return;
+    tell(compose("the state after ", applied, " steps of branch ", branch), name(*known->second.by),
+         known->second.digest, traced);
   }
 
   // A branch goes on from a state of the newest branch before it that had come so far. What it makes of the steps that
@@ -95,12 +105,14 @@ class Digests {
     return nullptr;
   }
 
-  void judge(const Reported& known, const TracedEvent& traced, const std::string& what) {
+  [[nodiscard]] bool differs(std::uint64_t known, const TracedEvent& traced) {
     ++report_.counts.digests_compared;
-    if (known.digest == traced.event.bytes) return;
+    return known != traced.event.bytes;
+  }
+  void tell(const std::string& what, const std::string& who, std::uint64_t known, const TracedEvent& traced) {
     report_.violations.push_back(
-        {Rule::kEqualDigests, compose("stage ", traced.event.cause.hop, ", ", what, ": ", known.who, " has digest ",
-                                      std::hex, known.digest, ", ", name(traced), " has ", traced.event.bytes)});
+        {Rule::kEqualDigests, compose("stage ", traced.event.cause.hop, ", ", what, ": ", who, " has digest ", std::hex,
+                                      known, ", ", name(traced), " has ", traced.event.bytes)});
   }
 
   [[nodiscard]] std::string name(const TracedEvent& traced) const {
@@ -111,7 +123,7 @@ class Digests {
   const TracedJournal& journal_;
   CheckReport& report_;
   std::map<Point, std::map<Part, Reported>> states_;
-  std::map<std::pair<StageId, Epoch>, Reported> sums_;
+  std::map<std::pair<StageId, Epoch>, Committed> sums_;
   std::map<Branch, std::uint64_t> begins_;  // with so many steps applied
   std::set<Incarnation> never_added_;
 };

@@ -12,14 +12,15 @@ namespace {
 
 constexpr std::string_view kFinishWord = "FinishRun";
 
-// Returns the newest life of that name that had begun by then and was heard of around that time.
+// Returns the newest life of that name that had begun by then and was heard of around that time, or had no more room to
+// be.
 std::optional<std::size_t> life_at(const RunTrace& trace, std::string_view name, std::int64_t time_ns) {
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < trace.lives.size(); ++i) {
     const ProcessLife& life = trace.lives[i];
     if (life.name == name && life.begin_ns <= time_ns) found = i;
   }
-  const bool is_near = found && time_ns <= trace.lives[*found].end_ns + kPartingNs;
+  const bool is_near = found && (trace.lives[*found].lacks_end || time_ns <= trace.lives[*found].end_ns + kPartingNs);
   return is_near ? found : std::nullopt;
 }
 
@@ -43,7 +44,8 @@ std::vector<LifeEnd> life_ends(const RunTrace& trace) {
   std::vector<LifeEnd> ends;
   for (const ProcessLife& life : trace.lives) {
     const bool is_with_the_run = finish && life.name != "spawner" && life.end_ns + kPartingNs >= *finish;
-    ends.push_back(life.is_whole || is_with_the_run ? LifeEnd::kInOrder : LifeEnd::kCutOff);
+    const LifeEnd unsaid = life.lacks_end ? LifeEnd::kNotTold : LifeEnd::kCutOff;
+    ends.push_back(life.is_whole || is_with_the_run ? LifeEnd::kInOrder : unsaid);
   }
   for (const TracedEvent& traced : trace.events) {
     const auto told = run_event_of(traced.event.detail_text());

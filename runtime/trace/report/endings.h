@@ -19,7 +19,11 @@ enum class LifeEnd : std::uint8_t {
   kCutOff,   // killed, or crashed: nothing more was heard of it
   kInOrder,  // with the run, or to be started again
   kLeft,     // a person had asked it to leave
+  kNotTold,  // its trace had no more room, and nobody else says
 };
+
+// True for an end that is known, and known to be no fault.
+[[nodiscard]] constexpr bool is_orderly(LifeEnd end) { return end == LifeEnd::kInOrder || end == LifeEnd::kLeft; }
 
 // One for each of the trace's lives.
 [[nodiscard]] std::vector<LifeEnd> life_ends(const RunTrace& trace);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/trace/trace_blocks.h"
 
 namespace shoal {
 namespace {
@@ -16,59 +17,97 @@ bool continues(const TraceLife& before, const TraceLife& after) {
          before.begin.steady_ns == after.begin.steady_ns;
 }
 
-// A tracer actor that is replaced begins a life in the file, though its process lives on.
-std::vector<TraceLife> join_continued(std::vector<TraceLife> lives) {
-  std::vector<TraceLife> joined;
-  for (TraceLife& life : lives) {
-    if (joined.empty() || !continues(joined.back(), life)) {
-      joined.push_back(std::move(life));
-      continue;
+// Sorts places rather than events: a sort that keeps the order of equals would need room for half of them again.
+void sort_by_time(std::vector<TracedEvent>& events) {
+  std::vector<std::pair<std::int64_t, std::size_t>> order;
+  order.reserve(events.size());
+  for (const TracedEvent& event : events) order.emplace_back(event.time_ns, order.size());
+  std::ranges::sort(order);
+  for (std::size_t begin = 0; begin < order.size(); ++begin) {
+    if (order[begin].second == begin) continue;
+    const TracedEvent first = events[begin];
+    std::size_t place = begin;
+    for (std::size_t from = order[place].second; from != begin; from = order[place].second) {
+      events[place] = events[from];
+      order[place].second = place;
+      place = from;
     }
-    TraceLife& whole = joined.back();
-    whole.processes.insert(whole.processes.end(), life.processes.begin(), life.processes.end());
-    whole.names.insert(life.names.begin(), life.names.end());
-    whole.events.insert(whole.events.end(), life.events.begin(), life.events.end());
-    whole.dropped += life.dropped;
-    whole.is_whole = life.is_whole;
+    events[place] = first;
+    order[place].second = place;
   }
-  return joined;
 }
 
+// Holds every event once: parts of lives come in, and go as soon as they are added.
 class Merge {
  public:
-  void add(const TraceLife& life, const ClockReading& clock) {
-    const std::int64_t origin = life.begin.steady_ns + clock.ahead_ns;
-    const auto index = static_cast<std::uint32_t>(out_.lives.size());
-    ProcessLife summary{
-        life.begin.process_name, life.processes, life.begin.level, clock, origin, origin, life.dropped, life.is_whole};
-    for (const TraceEvent& event : life.events) {
-      const std::int64_t time = origin + event.time_ns;
-      summary.end_ns = std::max(summary.end_ns, time);
-      const auto name = life.names.find(event.actor);
-      const TracedActor actor{summary.name, name == life.names.end() ? "?" : name->second};
-      out_.events.push_back({time, index, number_of(actor), event});
+  void expect(std::size_t events) { out_.events.reserve(events); }
+  // A tracer actor that is replaced begins a life in the file, though its process lives on.
+  void add(TraceLife part) {
+    const bool is_next = lives_.empty() || !continues(lives_.back(), part);
+    if (is_next) {
+      lives_.push_back(TraceLife{part.begin, {}, {}, {}, 0, false, false});
+      out_.lives.push_back({part.begin.process_name, {}, part.begin.level, {}, 0, 0, 0, false, false});
     }
-    out_.lives.push_back(std::move(summary));
+    TraceLife& life = lives_.back();
+    ProcessLife& summary = out_.lives.back();
+    summary.processes.insert(summary.processes.end(), part.processes.begin(), part.processes.end());
+    summary.dropped += part.dropped;
+    summary.is_whole = part.is_whole;
+    summary.lacks_end = part.lacks_end;
+    life.names.insert(part.names.begin(), part.names.end());
+    const auto index = static_cast<std::uint32_t>(lives_.size() - 1);
+    for (const TraceEvent& event : part.events) {
+      summary.end_ns = std::max(summary.end_ns, event.time_ns);
+      if (event.kind == TraceKind::kClock) life.events.push_back(event);
+      out_.events.push_back({event.time_ns, index, 0, event});
+    }
   }
   RunTrace finish() && {
-    std::int64_t first = out_.lives.empty() ? 0 : out_.lives.front().begin_ns;
-    for (const ProcessLife& life : out_.lives) first = std::min(first, life.begin_ns);
-    for (ProcessLife& life : out_.lives) life.begin_ns -= first, life.end_ns -= first;
-    for (TracedEvent& event : out_.events) event.time_ns -= first;
-    std::ranges::stable_sort(out_.events, {}, &TracedEvent::time_ns);
+    const auto clocks = align_clocks(lives_);
+    const auto origin = [&](std::size_t life) { return lives_[life].begin.steady_ns + clocks[life].ahead_ns; };
+    std::int64_t first = lives_.empty() ? 0 : origin(0);
+    for (std::size_t i = 0; i < lives_.size(); ++i) first = std::min(first, origin(i));
+    for (std::size_t i = 0; i < lives_.size(); ++i) {
+      ProcessLife& life = out_.lives[i];
+      life.clock = clocks[i];
+      life.begin_ns = origin(i) - first;
+      life.end_ns += life.begin_ns;
+    }
+    for (TracedEvent& event : out_.events) {
+      event.time_ns += out_.lives[event.life].begin_ns;
+      event.actor = number_of(event.life, event.event.actor);
+    }
+    sort_by_time(out_.events);
     return std::move(out_);
   }
 
  private:
-  std::uint32_t number_of(const TracedActor& actor) {
-    const auto [known, is_first] = numbers_.try_emplace(actor, static_cast<std::uint32_t>(out_.actors.size()));
+  // A name may stand in the file behind the first events that mean it.
+  std::uint32_t number_of(std::uint32_t life, ActorName name) {
+    const auto [of_name, is_first_of_life] = numbers_of_names_.try_emplace({life, name});
+    if (!is_first_of_life) return of_name->second;
+    const auto known = lives_[life].names.find(name);
+    const TracedActor actor{out_.lives[life].name, known == lives_[life].names.end() ? "?" : known->second};
+    const auto [number, is_first] = numbers_.try_emplace(actor, static_cast<std::uint32_t>(out_.actors.size()));
     if (is_first) out_.actors.push_back(actor);
-    return known->second;
+    return of_name->second = number->second;
   }
 
   RunTrace out_;
+  std::vector<TraceLife> lives_;  // without the events that tell nothing of clocks
   std::map<TracedActor, std::uint32_t> numbers_;
+  std::map<std::pair<std::uint32_t, ActorName>, std::uint32_t> numbers_of_names_;
 };
+
+std::vector<std::filesystem::path> trace_files(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> paths;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".trace") paths.push_back(entry.path());
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
 
 }  // namespace
 
@@ -77,30 +116,36 @@ bool RunTrace::is_full() const {
 }
 
 RunTrace merge_lives(std::vector<TraceLife> lives) {
-  lives = join_continued(std::move(lives));
-  const auto clocks = align_clocks(lives);
   Merge merge;
-  for (std::size_t i = 0; i < lives.size(); ++i) merge.add(lives[i], clocks[i]);
+  for (TraceLife& life : lives) merge.add(std::move(life));
   return std::move(merge).finish();
+}
+
+std::uint64_t trace_bytes(const std::string& run_directory) {
+  std::uint64_t bytes = 0;
+  std::error_code gone;
+  for (const auto& path : trace_files(std::filesystem::path(run_directory) / "trace")) {
+    const auto size = std::filesystem::file_size(path, gone);
+    if (!gone) bytes += size;
+  }
+  return bytes;
 }
 
 Result<RunTrace> read_run_trace(const std::string& run_directory) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(run_directory) / "trace";
-  std::vector<fs::path> paths;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().extension() == ".trace") paths.push_back(entry.path());
-  }
-  std::ranges::sort(paths);
-  std::vector<TraceLife> lives;
-  for (const fs::path& path : paths) {
-    auto read = read_trace_file(path.string());
+  Merge merge;
+  merge.expect(trace_bytes(run_directory) / kEventBytes);
+  for (const fs::path& path : trace_files(folder)) {
+    const auto read = read_trace_parts(path.string(), [&](TraceLife part) {
+      part.begin.process_name = path.stem().string();  // two workers of a node share a name
+      merge.add(std::move(part));
+    });
     if (!read) return read.failure();
-    for (TraceLife& life : *read) life.begin.process_name = path.stem().string();  // two workers of a node share a name
-    std::ranges::move(*read, std::back_inserter(lives));
   }
-  if (!lives.empty()) return merge_lives(std::move(lives));
+  RunTrace trace = std::move(merge).finish();
+  if (!trace.lives.empty()) return trace;
+  std::error_code error;
   if (!fs::is_directory(folder.parent_path(), error)) {
     return fail(Error::kUsage, compose(folder.parent_path().string(), ": there is no such directory"));
   }

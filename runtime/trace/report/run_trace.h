@@ -27,6 +27,7 @@ struct ProcessLife {
   std::int64_t end_ns = 0;    // time of its last event
   std::uint64_t dropped = 0;  // events that are not in the file
   bool is_whole = false;      // the process ended in order
+  bool lacks_end = false;     // the events that are not there are its last ones
 };
 
 struct TracedEvent {
@@ -56,6 +57,9 @@ struct RunTrace {
 
 // Lives of one process follow each other in the list.
 [[nodiscard]] RunTrace merge_lives(std::vector<TraceLife> lives);
+
+// Bytes of the trace files of a run directory; 0 where there are none.
+[[nodiscard]] std::uint64_t trace_bytes(const std::string& run_directory);
 
 // The folder `trace` of a run directory. Errors: kInvalidData (no trace there, or a damaged one), kIo.
 [[nodiscard]] Result<RunTrace> read_run_trace(const std::string& run_directory);

@@ -76,7 +76,7 @@ bool is_parting(const RunTrace& trace, const std::vector<LifeEnd>& ends, const T
   if (traced.event.kind != TraceKind::kLink || !is_said) return false;
   for (std::size_t i = 0; i < trace.lives.size(); ++i) {
     const bool is_near = std::abs(traced.time_ns - trace.lives[i].end_ns) <= kPartingNs;
-    if (ends[i] != LifeEnd::kCutOff && is_near) return true;
+    if (is_orderly(ends[i]) && is_near) return true;
   }
   return false;
 }
@@ -85,6 +85,7 @@ std::string_view words_of(LifeEnd end) {
   switch (end) {
     case LifeEnd::kCutOff: return "cut off";
     case LifeEnd::kInOrder: return "in order";
+    case LifeEnd::kNotTold: return "not known";
     case LifeEnd::kLeft: break;
   }
   return "left, as asked";

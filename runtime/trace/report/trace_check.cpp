@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
 
 namespace shoal {
 namespace {
@@ -97,8 +99,9 @@ void note_what_is_missing(const RunTrace& trace, const TracedJournal& journal, C
   }
   for (const ProcessLife& life : trace.lives) {
     if (life.dropped == 0) continue;
-    report.notes.push_back(compose("the trace of ", life.name, " lacks ", life.dropped,
-                                   " events: its ring or its disk was full; what it did then was not checked"));
+    const std::string_view where = life.lacks_end ? " or more at its end: the run directory's room for it," : ":";
+    report.notes.push_back(compose("the trace of ", life.name, " lacks ", counted(life.dropped, "event"), where,
+                                   " its ring or its disk was full; what it did then was not checked"));
   }
   if (journal.commits().empty()) report.notes.push_back("no step was committed: there is little to check");
 }

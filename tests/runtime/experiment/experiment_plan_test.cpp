@@ -19,10 +19,10 @@ Experiment two_arms() {
   return out;
 }
 
-std::string finished(int steps) {
-  return R"({"event":"finished","steps":)" + std::to_string(steps) +
-         R"(,"tokens_total":80})"
-         "\n";
+RunOutcome finished(std::uint64_t steps) {
+  RunOutcome outcome;
+  outcome.finished_step = steps;
+  return outcome;
 }
 
 TEST(ExperimentPlan, LetsLaterSettingsWin) {
@@ -46,8 +46,8 @@ TEST(ExperimentPlan, PrintsCommandsThatAShellReadsBack) {
 
 TEST(ExperimentPlan, GoesOnWithWhatIsThere) {
   const PlannedRun run = planned_runs({two_arms(), "out", {}, {}})[0];
-  EXPECT_EQ(state_of(run, false, ""), RunState::kToStart);
-  EXPECT_EQ(state_of(run, true, ""), RunState::kToResume);
+  EXPECT_EQ(state_of(run, false, {}), RunState::kToStart);
+  EXPECT_EQ(state_of(run, true, {}), RunState::kToResume);
   EXPECT_EQ(state_of(run, true, finished(19)), RunState::kToResume);
   EXPECT_EQ(state_of(run, true, finished(20)), RunState::kFinished);
   EXPECT_THAT(arguments_of(run, RunState::kToResume), ElementsAre("train", "--resume", "out/one"));

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
+#include <string_view>
 
 namespace shoal::run_outcome_test {
 namespace {
@@ -21,6 +23,16 @@ std::string step(std::uint64_t tokens_total) {
 std::string round(int stage, int number) {
   return R"({"event":"round","subject":"stage )" + std::to_string(stage) + " fragment 0 round " +
          std::to_string(number) + R"(","reason":"","step":5})" + "\n";
+}
+
+RunOutcome outcome_of(std::string_view lines) {
+  OutcomeReader reader;
+  while (!lines.empty()) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    reader.add(lines.substr(0, end));
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+  return reader.outcome();
 }
 
 const std::string kFinished = R"({"event":"finished","steps":20,"tokens_total":80,"goodput":1})"

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 
 namespace shoal::measured_run_test {
 namespace {
@@ -11,6 +13,16 @@ namespace {
 std::string line(double step_ms, double forward_ms, double backward_ms, double reduce_ms) {
   return R"({"step":1,"step_ms":)" + std::to_string(step_ms) + R"(,"time":{"forward":)" + std::to_string(forward_ms) +
          R"(,"backward":)" + std::to_string(backward_ms) + R"(,"reduce":)" + std::to_string(reduce_ms) + "}}\n";
+}
+
+Result<MeasuredStep> measured_step(std::string_view lines) {
+  StepTimesReader reader;
+  while (!lines.empty()) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    reader.add(lines.substr(0, end));
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+  return reader.measured();
 }
 
 TEST(MeasuredRun, TakesMediansAndLeavesTheReductionOut) {

@@ -108,6 +108,18 @@ TEST(Trace, WhatDoesNotFitIsCounted) {
   EXPECT_EQ(lives[0].events.size(), 32U);
   EXPECT_EQ(lives[0].events[15].bytes, 15U) << "the oldest are kept";
   EXPECT_EQ(lives[0].dropped, 5U);
+  EXPECT_FALSE(lives[0].lacks_end) << "there was room for what came last";
+}
+
+TEST(Trace, ALifeThatWasCutOffBehindALossHadRoomForMore) {
+  TracedProcess process(TraceLevel::kAll, 16);
+  const ActorTrace actor(process.tracer, "a");
+  TraceDrain drain(process.tracer, process.path(), "node1");
+  for (int i = 0; i < 20; ++i) actor.record(TraceKind::kSend, {});
+  ASSERT_TRUE(drain.flush().ok());
+  EXPECT_EQ(process.lives()[0].dropped, 4U);
+  EXPECT_FALSE(process.lives()[0].lacks_end);
+  EXPECT_FALSE(process.lives()[0].is_whole);
 }
 
 TEST(Trace, ThreadsLoseNothingUncounted) {

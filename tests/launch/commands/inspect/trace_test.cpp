@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <new>
+#include <stdexcept>
 
 #include "launch/commands/inspect/run_weights.h"
 #include "launch/interface.h"
+#include "runtime/trace/tracer.h"
 #include "tests/runtime/data/scratch.h"
 
 namespace shoal::trace_test {
@@ -45,6 +48,21 @@ TEST(TraceCommand, RefusesWhatMakesNoSense) {
   EXPECT_EQ(why->microbatch.step, StepId{12});
   EXPECT_EQ(why->run_directory, "runs/a");
   EXPECT_FALSE(parse_options(command_named("trace why"), {}).ok());
+}
+
+// Exit status 1 says that an invariant is broken: a machine without memory knows nothing of that.
+TEST(TraceCommand, CallsALackOfMemoryNoFault) {
+  const Scratch scratch;
+  const auto traced = std::make_shared<Tracer>(TracerSettings{}, std::make_shared<SteadyClock>());
+  { const TraceDrain drain(traced, trace_path(scratch.path().string(), "spawner"), "spawner"); }
+  const std::string run = scratch.path().string();
+  EXPECT_EQ(*report_trace(run, [](const RunTrace&) { return 1; }), 1) << "the control";
+  const auto lacks = report_trace(run, [](const RunTrace&) -> Result<int> { throw std::bad_alloc(); });
+  ASSERT_FALSE(lacks.ok());
+  EXPECT_EQ(exit_code(lacks.failure().error), 3);
+  EXPECT_THAT(lacks.failure().message, HasSubstr("memory"));
+  EXPECT_THROW((void)report_trace(run, [](const RunTrace&) -> Result<int> { throw std::logic_error("a bug"); }),
+               std::logic_error);
 }
 
 // A run directory with these final lines.

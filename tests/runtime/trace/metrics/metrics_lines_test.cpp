@@ -135,7 +135,10 @@ TEST(MetricsLines, ATornEndMayBecomeAnotherLine) {
 
 TEST(MetricsLines, AFileThatCannotBeReadHasNone) {
   const auto refuse = [](std::uint64_t, std::span<char>) -> Result<std::size_t> { return fail(Error::kIo, "gone"); };
-  EXPECT_EQ(MetricsLines(refuse).next(), std::nullopt);
+  MetricsLines none(refuse);
+  EXPECT_TRUE(none.status().ok());
+  EXPECT_EQ(none.next(), std::nullopt);
+  EXPECT_EQ(none.status().failure().error, Error::kIo) << "not to be taken for the end";
   const auto never = [](std::string_view) { return true; };
   EXPECT_EQ(read_lines_back({100, refuse}, never).failure().error, Error::kIo);
   CountedText shorter{"one\n"};

@@ -9,10 +9,12 @@
 #include "runtime/trace/report/clocks.h"
 #include "runtime/trace/report/endings.h"
 #include "runtime/trace/report/quantities.h"
+#include "runtime/trace/report/report_memory.h"
 #include "runtime/trace/report/state_spans.h"
 #include "runtime/trace/report/story.h"
 #include "runtime/trace/report/summary.h"
 #include "runtime/trace/report/work_spans.h"
+#include "runtime/trace/trace_blocks.h"
 #include "runtime/trace/tracer.h"
 #include "tests/runtime/data/scratch.h"
 #include "tests/runtime/trace/report/trace_bench.h"
@@ -90,6 +92,86 @@ TEST(RunTrace, ReadsEveryProcessAndEveryLife) {
   const auto nothing = read_run_trace((scratch.path() / "trace").string());
   ASSERT_FALSE(nothing.ok());
   EXPECT_EQ(nothing.failure().error, Error::kInvalidData);
+}
+
+// Merging is by time; events of one time keep the order of the lives, and those of a life their own.
+TEST(RunTrace, OrdersEventsByTimeAndThenAsTheyWereRecorded) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<TraceLife> lives;
+    std::vector<std::pair<std::int64_t, std::uint64_t>> expected;
+    for (int life = 0; life < 4; ++life) {
+      lives.push_back(life_of("node" + std::to_string(life), 7, 1000, 1));
+      for (int i = static_cast<int>(random() % 40); i > 0; --i) {
+        TraceEvent event;
+        event.time_ns = static_cast<std::int64_t>(random() % 9);
+        event.bytes = expected.size();
+        expected.emplace_back(event.time_ns, event.bytes);
+        lives.back().events.push_back(event);
+      }
+    }
+    std::ranges::stable_sort(expected, {}, &std::pair<std::int64_t, std::uint64_t>::first);
+    std::vector<std::pair<std::int64_t, std::uint64_t>> found;
+    for (const TracedEvent& event : merge_lives(lives).events) found.emplace_back(event.time_ns, event.event.bytes);
+    EXPECT_EQ(found, expected);
+  }
+}
+
+// A life that is read in parts: names and processes stand in front of it and in its midst.
+TEST(RunTrace, OfALongFileIsTheSameInParts) {
+  const Scratch scratch;
+  const std::string path = trace_path(scratch.path().string(), "node1");
+  std::uint64_t recorded = 0;
+  for (const int life : {1, 2}) {
+    const auto clock = std::make_shared<ManualClock>();
+    clock->advance(std::chrono::seconds(life));
+    const auto tracer = std::make_shared<Tracer>(TracerSettings{TraceLevel::kAll, 1024, 7, {}}, clock);
+    TraceDrain drain(tracer, path, "node1");
+    for (std::uint64_t batch = 1; batch <= 150; ++batch) {
+      const ActorTrace actor(tracer, "a" + std::to_string(batch % 100), Incarnation{batch});
+      for (int i = 0; i < 1000; ++i) actor.record(TraceKind::kFault, {}, ++recorded);
+      if (batch % 60 == 0) tracer->set_process(ProcessIncarnation{batch}, Term{1});
+      ASSERT_TRUE(drain.flush().ok());
+    }
+  }
+  std::size_t parts = 0;
+  std::size_t most = 0;
+  ASSERT_TRUE(read_trace_parts(path, [&](const TraceLife& part) {
+                ++parts;
+                most = std::max(most, part.events.size());
+              }).ok());
+  EXPECT_EQ(parts, 4U);
+  EXPECT_LT(most, 140'000U);
+  const auto whole = read_trace_file(path);
+  ASSERT_EQ(whole->size(), 2U);
+  const RunTrace expected = merge_lives(*whole);
+  const auto trace = read_run_trace(scratch.path().string());
+  ASSERT_EQ(trace->events.size(), recorded);
+  ASSERT_EQ(trace->lives.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(trace->lives[i].processes, expected.lives[i].processes);
+    EXPECT_EQ(trace->lives[i].processes.size(), 3U);
+    EXPECT_EQ(trace->lives[i].end_ns, expected.lives[i].end_ns);
+    EXPECT_TRUE(trace->lives[i].is_whole);
+  }
+  for (std::size_t i = 0; i < recorded; ++i) {
+    ASSERT_EQ(trace->events[i].event.bytes, i + 1);
+    ASSERT_EQ(trace->actor_of(trace->events[i]), expected.actor_of(expected.events[i]));
+    ASSERT_NE(trace->actor_of(trace->events[i]), "?");
+  }
+}
+
+TEST(ReportMemory, IsAskedForBeforeAnythingIsRead) {
+  const std::uint64_t million = 1'000'000 * kEventBytes;
+  EXPECT_TRUE(check_memory(million, 200, std::nullopt).ok()) << "the system does not say";
+  EXPECT_TRUE(check_memory(million, 200, 200'000'000).ok());
+  const auto refused = check_memory(million, 200, 199'999'999);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(exit_code(refused.failure().error), 3) << "1 says that an invariant is broken";
+  EXPECT_THAT(refused.failure().message, HasSubstr("1000000 events"));
+  EXPECT_TRUE(check_memory(0, 200, 0).ok());
 }
 
 TEST(WorkSpans, AreClosedWhereTheirProcessWasCutOff) {
@@ -286,6 +368,22 @@ TEST(Summary, TakesWhoeverStillSpokeWhenTheRunEndedForOrderly) {
     const bool is_killed = trace.lives[i].name == "node1" && trace.lives[i].end_ns + kPartingNs < bench.now_ns();
     EXPECT_EQ(ends[i] == LifeEnd::kCutOff, is_killed) << trace.lives[i].name;
   }
+}
+
+// What came after the last event that had room is not known.
+TEST(Summary, DoesNotCallAProcessDeadWhoseTraceIsFull) {
+  TraceBench bench;
+  bench.cut("node2", bench.now_ns() / 2);
+  EXPECT_EQ(std::ranges::count(life_ends(bench.trace()), LifeEnd::kCutOff), 1);
+  bench.life("node2").lacks_end = true;
+  EXPECT_EQ(std::ranges::count(life_ends(bench.trace()), LifeEnd::kCutOff), 0);
+  EXPECT_EQ(std::ranges::count(life_ends(bench.trace()), LifeEnd::kNotTold), 1);
+  EXPECT_THAT(summary_text(bench.trace()), HasSubstr("not known"));
+  happens(bench, TraceKind::kNote, "left node2");
+  bench.life("spawner").events.back().time_ns += 3'600'000'000'000;
+  EXPECT_EQ(std::ranges::count(life_ends(bench.trace()), LifeEnd::kNotTold), 0) << "somebody said so, an hour later";
+  bench.life("node3").lacks_end = true;
+  EXPECT_EQ(std::ranges::count(life_ends(bench.trace()), LifeEnd::kNotTold), 0) << "its end had room";
 }
 
 // Nothing crashes and nothing loops, whatever is missing.

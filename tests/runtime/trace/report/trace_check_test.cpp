@@ -452,13 +452,44 @@ TEST(TraceCheck, DoesNotExcuseWhatAReplicaHadTimeToWrite) {
               broken(Rule::kExactlyOnce, "which it never accumulated; its process lived on for 1.000 s"));
 }
 
+// A healthy node whose trace is as long as the run directory lets it be: others hear of it for hours.
+TEST(TraceCheck, DoesNotAccuseAProcessWhoseTraceIsFull) {
+  TraceBench bench;
+  bench.cut("node2", manifest_heard_ns(bench) - 60'000'000);
+  TraceEvent letter;
+  letter.kind = TraceKind::kReceive;
+  letter.actor = bench.name_of("node1", "router");
+  letter.span = std::uint64_t{2} << 40U | 99'999;
+  letter.time_ns = bench.now_ns() + 86'400'000'000'000;
+  bench.add("node1", letter);
+  ASSERT_FALSE(check(bench).is_good()) << "the control: it was killed";
+  bench.life("node2").dropped = 3;
+  bench.life("node2").lacks_end = true;
+  const CheckReport report = check(bench);
+  EXPECT_TRUE(report.is_good()) << all_of(report);
+  EXPECT_THAT(report.notes, Contains(HasSubstr("the trace of node2 lacks 3 events or more at its end: the run "
+                                               "directory's room for it")));
+}
+
+TEST(TraceCheck, ATraceThatIsFullIsNamedAtAnyLevel) {
+  TraceBench bench({3, 4, TraceLevel::kLifecycle});
+  const auto all = check(bench).counts.digests_compared;
+  bench.cut("node2", bench.event("node2", of_step(TraceKind::kDigest, 1)).time_ns);
+  bench.life("node2").dropped = 1;
+  bench.life("node2").lacks_end = true;
+  const CheckReport report = check(bench);
+  EXPECT_TRUE(report.is_good()) << all_of(report);
+  EXPECT_LT(report.counts.digests_compared, all);
+  EXPECT_THAT(report.notes, Contains(HasSubstr("the trace of node2 lacks 1 event or more at its end")));
+}
+
 TEST(TraceCheck, DoesNotBelieveARingThatOverflowed) {
   TraceBench bench;
   bench.drop("node2", of_step(TraceKind::kAccumulate, 1));
   bench.life("node2").dropped = 1;
   const CheckReport report = check(bench);
   EXPECT_TRUE(report.is_good()) << all_of(report);
-  EXPECT_THAT(report.notes, Contains(HasSubstr("the trace of node2 lacks 1 events")));
+  EXPECT_THAT(report.notes, Contains(HasSubstr("the trace of node2 lacks 1 event: its ring or its disk was full")));
 }
 
 TEST(TraceCheck, ACommitWithoutItsManifestsIsNoProof) {

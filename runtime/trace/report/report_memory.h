@@ -1,0 +1,23 @@
+// Memory that reports take: they hold all events of a run's trace, those of a run of months too.
+//
+// A system that has no more of it ends some process, often without a word, and perhaps one of the run that is looked
+// at: so a report asks before it reads. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+// Bytes for each event, as measured (README.md; a picture is counted as a summary), with what is not counted there.
+inline constexpr std::uint64_t kReportEventBytes = 280;
+inline constexpr std::uint64_t kExportEventBytes = 900;  // with the text of a JSON
+
+// Says whether a report fits that takes so much for each event, of trace files of so many bytes. `available`: nothing
+// where the system does not say. Errors: kIo, which says nothing of the run itself.
+[[nodiscard]] Status check_memory(std::uint64_t trace_bytes, std::uint64_t event_bytes,
+                                  std::optional<std::uint64_t> available);
+
+}  // namespace shoal
