@@ -65,15 +65,18 @@ std::vector<double> RunRecords::losses() const {
 
 std::string RunRecords::weights() const { return finals.empty() ? std::string() : finals.back().weights_sha256; }
 
-RunRecords read_records(const std::filesystem::path& metrics_jsonl) {
-  RunRecords records;
-  std::ifstream file(metrics_jsonl);
+RunRecords read_records(const std::filesystem::path& metrics_jsonl) { return RecordsFollower(metrics_jsonl).read(); }
+
+const RunRecords& RecordsFollower::read() {
+  std::ifstream file(path_);
+  file.seekg(read_);
   for (std::string line; std::getline(file, line) && !file.eof();) {
-    add_line(records, line);
-    records.last_line = line;
-    records.lines.push_back(line);
+    read_ += static_cast<std::streamoff>(line.size()) + 1;
+    add_line(records_, line);
+    records_.last_line = line;
+    records_.lines.push_back(std::move(line));
   }
-  return records;
+  return records_;
 }
 
 }  // namespace shoal

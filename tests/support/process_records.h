@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <ios>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace shoal {
@@ -61,5 +63,18 @@ struct RunRecords {
 
 // Reads what is there of the file by now; a line without its newline is not there yet.
 [[nodiscard]] RunRecords read_records(const std::filesystem::path& metrics_jsonl);
+
+// Follows the file of a run that goes on: each read() costs what was written since the one before. Lines are only ever
+// added to the file: what follows its last whole line is not read yet.
+class RecordsFollower {
+ public:
+  explicit RecordsFollower(std::filesystem::path metrics_jsonl) : path_(std::move(metrics_jsonl)) {}
+  [[nodiscard]] const RunRecords& read();
+
+ private:
+  std::filesystem::path path_;
+  std::streamoff read_ = 0;  // bytes
+  RunRecords records_;
+};
 
 }  // namespace shoal
