@@ -22,9 +22,25 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kCorpusNameMax = 100;  // a name of a directory may have 255 bytes
 
+// Returns the folder above, as the system reads "..": behind a symbolic link that is the one above what it leads to.
+fs::path folder_above(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_symlink(path, error)) return path.parent_path();
+  const fs::path there = fs::canonical(path, error);
+  return (error ? path : there).parent_path();
+}
+
+// Returns it without "." and "..", and without a slash at the end, which a shell's completion adds.
 std::string absolute_in(const std::string& folder, const std::string& path) {
-  const fs::path whole = (fs::path(folder) / path).lexically_normal();
-  return (whole.has_filename() ? whole : whole.parent_path()).string();  // a shell's completion ends it with a slash
+  fs::path whole;
+  for (const fs::path& part : fs::path(folder) / path) {
+    if (part == "..") {
+      whole = folder_above(whole);
+    } else if (!part.empty() && part != ".") {
+      whole /= part;
+    }
+  }
+  return whole.string();
 }
 
 // 20260101T120000-austen; a corpus given by path counts by its file's name.
@@ -53,11 +69,22 @@ Status check_is_free(const std::string& named, const std::string& directory) {
 
 bool is_named_corpus(const std::string& corpus) { return find_corpus(corpus) != nullptr; }
 
-// The file that is written must mean the same from another working directory.
-void make_paths_absolute(Config& config, const std::string& folder) {
+// Refuses an empty path, as a variable of a script that is not set makes one: it would name the working directory.
+Status check_paths_are_named(const Config& config) {
+  if (config.data.corpus.empty())
+    return fail(Error::kUsage, "data.corpus is empty: name \"austen\", \"kjv\", or the path of a text or of shards");
+  if (config.data.tokenizer.empty())
+    return fail(Error::kUsage, "data.tokenizer is empty: name \"bytes\", \"gpt2\", or the path of a .tiktoken file");
+  return Done{};
+}
+
+// The file that is written must mean the same from another working directory. Errors: check_paths_are_named().
+Status make_paths_absolute(Config& config, const std::string& folder) {
+  if (auto status = check_paths_are_named(config); !status) return status;
   if (!is_named_corpus(config.data.corpus)) config.data.corpus = absolute_in(folder, config.data.corpus);
   if (!named_vocabulary(config.data.tokenizer)) config.data.tokenizer = absolute_in(folder, config.data.tokenizer);
   if (!config.checkpoint.dir.empty()) config.checkpoint.dir = absolute_in(folder, config.checkpoint.dir);
+  return Done{};
 }
 
 // A path may hold bytes that no TOML file can.
@@ -133,7 +160,7 @@ Result<ChosenRun> choose_new(const RunChoice& choice, const Surroundings& here) 
   const std::string named = choice.out ? choice.out_option : "run.out";
   if (auto status = check_is_free(named, chosen.directory); !status) return status.failure();
   config->run.out.clear();
-  make_paths_absolute(*config, here.folder);
+  if (auto status = make_paths_absolute(*config, here.folder); !status) return status.failure();
   if (auto status = check_can_be_written(*config); !status) return status.failure();
   if (auto status = settle_vocabulary(*config); !status) return status.failure();
   chosen.warning =
@@ -168,7 +195,7 @@ Result<LoadedConfig> configuration_of_resumed(const RunChoice& choice, const Sur
   auto loaded = load_config_and_idle_keys({file, here.environment, choice.sets, {}, choice.is_single});
   if (!loaded) return loaded.failure();
   std::erase_if(loaded->idle, [](const IdleKey& key) { return key.stands_in_file; });  // said when the run began
-  make_paths_absolute(loaded->config, here.folder);
+  if (auto status = make_paths_absolute(loaded->config, here.folder); !status) return status.failure();
   if (choice.branch) stretch_schedule(saved, loaded->config, choice.sets);
   if (auto status = check_can_be_written(loaded->config); !status) return status.failure();
   return loaded;

@@ -38,6 +38,8 @@ void end_at_stop_signals() {
   for (const int signal : stop_signals()) ::sigaction(signal, &action, nullptr);
 }
 
+void outlive_readers() { std::signal(SIGPIPE, SIG_IGN); }
+
 void block_stop_signals() {
   const sigset_t set = stop_signal_set();
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);

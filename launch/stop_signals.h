@@ -1,5 +1,6 @@
 // Signals that ask a process to stop, and those that press a process that is stopping already.
-// A closed terminal (SIGHUP) asks too, except where this process ignores it: nohup starts programs so.
+// A closed terminal (SIGHUP) asks too, except where this process ignores it: nohup starts programs so. A closed pipe
+// (SIGPIPE) asks for nothing.
 #pragma once
 
 #include <chrono>
@@ -30,6 +31,10 @@ inline constexpr std::chrono::milliseconds kOneWish{50};
 
 // From here until they are blocked one of them ends the process with the status above: there is nothing to save yet.
 void end_at_stop_signals();
+
+// Lets a stream that nobody reads any more (SIGPIPE) end nothing from here on: what is said there is lost, and the
+// status of this process stays that of its run. Children begin with the default.
+void outlive_readers();
 
 // Blocks them: from here on they wait until they are taken.
 void block_stop_signals();

@@ -163,11 +163,19 @@ Status check_steps(std::optional<std::uint64_t> stop_at, std::uint64_t steps) {
                                      " steps already; they are counted from its beginning"));
 }
 
-Status check_run_steps(const Config& config, std::uint64_t steps) {
-  if (config.run.steps >= steps) return Done{};
-  return fail(Error::kUsage,
-              compose("run.steps = ", config.run.steps, ": the run has ", steps, " steps already; set run.steps to ",
-                      steps, " or more, or begin a --branch --from ", "an earlier checkpoint"));
+std::uint64_t steps_target(const Config& config, std::optional<std::uint64_t> stop_at) {
+  return stop_at.value_or(config.run.steps);
+}
+
+Status check_steps_target(const Config& config, std::optional<std::uint64_t> stop_at, std::uint64_t steps) {
+  if (stop_at || steps_target(config, stop_at) >= steps) return check_steps(stop_at, steps);
+  return fail(Error::kUsage, compose("run.steps = ", config.run.steps, ": the run has ", steps,
+                                     " steps already; go on by --steps N, set run.steps to ", steps,
+                                     " or more, or begin a --branch --from an earlier checkpoint"));
+}
+
+std::string steps_words(std::optional<std::uint64_t> stop_at) {
+  return stop_at ? compose(" --steps ", *stop_at) : std::string();
 }
 
 Status write_spawner_json(const RunDirectory& run, const SpawnerAddress& address) {

@@ -1,6 +1,7 @@
 // The run directory: where everything of a run lies, and how the pieces are made before its processes start.
 //
-//   config.toml config.before-NAME.toml (of a branch, branches/) metrics.jsonl journal.db spawner.json
+//   config.toml config.before-NAME.toml (of a branch, branches/) text.sha256 shards.txt
+//   metrics.jsonl journal.db spawner.json
 //   spawner.before.json     checkpoints/ trace/ logs/
 //   certs/ (0600): ca.* the authority; spawner.* storage.* operator.* credentials; tokens; join_token; issued:
 //     certificates of nodes; revoked.json: the refused ones; peers whose bytes crashed spawner or storage:
@@ -28,7 +29,8 @@ struct RunDirectory {
   [[nodiscard]] std::string config() const { return (root / "config.toml").string(); }
   [[nodiscard]] std::string metrics() const { return (root / "metrics.jsonl").string(); }
   [[nodiscard]] std::string journal() const { return (root / "journal.db").string(); }
-  // Shards that it trains on (runtime/data/shards/shard_set.h); absent: a text, or of a version without them.
+  // The text that it trains on (text/recorded_text.h), and its shards; absent: no shards.
+  [[nodiscard]] std::string text() const { return (root / "text.sha256").string(); }
   [[nodiscard]] std::string shards() const { return (root / "shards.txt").string(); }
   [[nodiscard]] std::string spawner_json() const { return (root / "spawner.json").string(); }
   // What spawner.json was before the newest start.
@@ -80,8 +82,13 @@ struct SpawnerAddress {
 
 // --steps counts from the run's beginning. Errors: kUsage when it has more of them already.
 [[nodiscard]] Status check_steps(std::optional<std::uint64_t> stop_at, std::uint64_t steps);
-// So does run.steps. Errors: as above; one that has as many finishes at once.
-[[nodiscard]] Status check_run_steps(const Config& config, std::uint64_t steps);
+// Returns the steps after which a command ends its run: --steps, also beyond run.steps, else run.steps.
+[[nodiscard]] std::uint64_t steps_target(const Config& config, std::optional<std::uint64_t> stop_at);
+// Refuses a target behind the steps that the run has. Errors: as above; a run that has as many finishes at once.
+[[nodiscard]] Status check_steps_target(const Config& config, std::optional<std::uint64_t> stop_at,
+                                        std::uint64_t steps);
+// Returns " --steps N", for a command that a person is given to go on as far; empty where no --steps was given.
+[[nodiscard]] std::string steps_words(std::optional<std::uint64_t> stop_at);
 
 [[nodiscard]] Status write_spawner_json(const RunDirectory& run, const SpawnerAddress& address);
 // Errors: kUnreachable when there is none (no spawner has started here), kInvalidData.

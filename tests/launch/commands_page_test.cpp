@@ -23,6 +23,7 @@ namespace {
 using testing::IsEmpty;
 using testing::IsSupersetOf;
 using testing::SizeIs;
+using testing::UnorderedElementsAreArray;
 
 constexpr std::string_view kGenerated = "## All commands\n";
 constexpr const char* kHowToMend =
@@ -182,6 +183,19 @@ TEST(PagesForUsers, RunsExplainsEveryKeyOfAStepsLine) {
     EXPECT_TRUE(std::regex_search(page, in_code)) << (*at)[1];
   }
   EXPECT_GE(found, 25U);
+}
+
+// The experiment's refusal: tests/launch/commands/plan/experiment_test.cpp.
+TEST(PagesForUsers, GuaranteesNameWhatIsNotInThisVersion) {
+  const std::string page = text_of("runtime/GUARANTEES.md");
+  const std::size_t at = page.find("Not in this version\n");
+  ASSERT_NE(at, std::string::npos);
+  const std::string section = page.substr(at);
+  std::vector<std::string> named = commands_not_in_this_version();
+  for (const char* experiment : {"shoal experiment NAME --preset gpu", "--dry-run"}) named.emplace_back(experiment);
+  EXPECT_THAT(examples_in(section), UnorderedElementsAreArray(named));
+  const bool takes_gpus = help_text(command_named("train")).find("cuda:N") != std::string::npos;
+  EXPECT_NE(section.find("CUDA") != std::string::npos, takes_gpus);
 }
 
 TEST(PagesForUsers, MistakesInExamplesAreFound) {

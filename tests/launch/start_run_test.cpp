@@ -137,6 +137,47 @@ TEST_F(StartRun, ASlashAtTheEndNamesTheSameDirectory) {
   here_.folder = fs::path(directory).parent_path().string();
 }
 
+// The shell takes it so, too: "..", and what follows, is looked up where the link leads.
+TEST_F(StartRun, TheFolderAboveALinkIsThatOfWhatItLeadsTo) {
+  const std::string outside = here_.folder;
+  const std::string kept = outside + "/kept";
+  here_.folder = outside + "/here";
+  fs::create_directories(kept + "/sets/v2");
+  fs::create_directories(here_.folder + "/sub");
+  fs::create_directory_symlink(kept + "/sets/v2", here_.folder + "/sets");
+  leave_run("../kept/sets/old", {});
+  const auto chosen =
+      choose_run({{}, {"data.corpus=sets/../v1.txt", "checkpoint.dir=sets/./../c/"}, "sets/../new", false, {}}, here_);
+  ASSERT_TRUE(chosen.ok()) << chosen.failure().message;
+  const std::string sets = fs::canonical(kept).string() + "/sets";
+  EXPECT_EQ(chosen->config.data.corpus, sets + "/v1.txt");
+  EXPECT_EQ(chosen->config.checkpoint.dir, sets + "/c");
+  EXPECT_EQ(chosen->directory, sets + "/new");
+  EXPECT_EQ(choose_run(resumed("sets/../old"), here_)->directory, sets + "/old");
+  EXPECT_EQ(choose_run(resumed("sets/../old/../../../here/sub/../sets/../old"), here_)->directory, sets + "/old");
+  for (const char* plain : {"sub/../new", "absent/../new", "./new/", "sub/.././new/."}) {
+    EXPECT_EQ(choose_run({{}, {}, plain, false, {}}, here_)->directory, here_.folder + "/new") << "the control";
+  }
+  EXPECT_EQ(choose_run({{}, {}, "sets/v1", false, {}}, here_)->directory, here_.folder + "/sets/v1");
+  here_.folder = outside;
+}
+
+// A variable of a script that is not set leaves nothing behind the equals sign.
+TEST_F(StartRun, AnEmptyPathIsNotTheWorkingDirectory) {
+  leave_run("old", {});
+  for (const std::string key : {"data.corpus", "data.tokenizer"}) {
+    EXPECT_THAT(refusal({{}, {key + "="}, {}, false, {}}), HasSubstr(key + " is empty"));
+    EXPECT_THAT(refusal(resumed("old", {key + "="})), HasSubstr(key + " is empty"));
+  }
+  here_.environment = {{"SHOAL_DATA_CORPUS", ""}};
+  EXPECT_THAT(refusal({}), HasSubstr("data.corpus is empty"));
+  here_.environment = {};
+  const auto chosen = choose_run({{}, {"checkpoint.dir=", "run.out="}, {}, false, {}}, here_);
+  ASSERT_TRUE(chosen.ok()) << chosen.failure().message;
+  EXPECT_EQ(chosen->config.checkpoint.dir, "") << "the run directory's own";
+  EXPECT_THAT(chosen->directory, StartsWith(here_.folder + "/runs/"));
+}
+
 TEST_F(StartRun, NamesThatTheSystemRefusesAreAMatterOfUsage) {
   const std::string endless(300, 'x');
   EXPECT_THAT(refusal(resumed(endless)), HasSubstr("File name too long"));

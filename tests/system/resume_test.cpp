@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <set>
+#include <sstream>
 
 #include "tests/support/process_scene.h"
 
@@ -100,6 +101,49 @@ TEST(Resume, RefusesFewerStepsThanThereAre) {
     EXPECT_EQ(scene.run_to_end(resumed(scene, words)), 2);
     EXPECT_EQ(scene.records().steps.size(), 10U);
     EXPECT_EQ(scene.records().finals.size(), 1U);
+  }
+}
+
+// --steps ends a run also beyond run.steps, at a start as at every later one.
+TEST(Resume, GoesBeyondTheStepsOfTheRun) {
+  ProcessScene scene;
+  SmallRun small = whole_run(2, 1);
+  small.steps = 5;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", small, {"--single", "--steps", "10"})), 0);
+  Program& refused = scene.start(resumed(scene, {"--single"}));
+  EXPECT_EQ(refused.wait(kRunLimit), 2) << "its end is behind it";
+  EXPECT_NE(refused.err().find("go on by --steps N"), std::string::npos) << refused.err();
+  ASSERT_EQ(scene.run_to_end(resumed(scene, {"--single", "--steps", "12"})), 0);
+  ASSERT_EQ(scene.run_to_end(resumed(scene, {"--steps", "14"})), 0);
+  EXPECT_EQ(scene.records().steps.size(), 14U);
+  EXPECT_EQ(scene.records().finals.back().steps, 14U);
+}
+
+// Returns the words after `shoal` of the command that a stopped run says to go on with.
+std::vector<std::string> printed_command(const std::string& said) {
+  const std::string before = "go on with: shoal ";
+  const auto at = said.find(before);
+  if (at == std::string::npos) return {};
+  std::istringstream line(said.substr(at + before.size(), said.find('\n', at) - at - before.size()));
+  std::vector<std::string> words;
+  for (std::string word; line >> word;) words.push_back(word);
+  return words;
+}
+
+TEST(Resume, ByThePrintedCommandGoesAsFarAsTheRunThatWasStopped) {
+  for (const std::vector<std::string>& how : {std::vector<std::string>{}, {"--single"}}) {
+    ProcessScene scene;
+    SmallRun small = whole_run(1, 1);
+    small.steps = 5;
+    std::vector<std::string> words{"--steps", std::to_string(kEndless)};
+    words.insert(words.end(), how.begin(), how.end());
+    Program& program = scene.start(train(scene, "run", small, words));
+    ASSERT_TRUE(scene.wait_for_steps(8));
+    scene.stop(program);
+    const std::size_t steps = scene.records().steps.size();
+    Program& again = scene.start(printed_command(program.err()));
+    ASSERT_TRUE(scene.wait_for_steps(steps + 3)) << program.err() << again.err();
+    scene.stop(again);
   }
 }
 

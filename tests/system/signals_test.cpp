@@ -130,6 +130,53 @@ TEST(Signals, UnderNohupATerminalThatClosesChangesNothing) {
   }
 }
 
+// Starts `shoal` with these words, whose stderr is a pipe that nobody reads any more after its first line.
+Program& start_with_short_reader(ProcessScene& scene, const std::vector<std::string>& words) {
+  const fs::path pipe = scene.folder() / "words";
+  EXPECT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ProgramStart start;
+  start.arguments = {"/bin/sh", "-c", "exec \"$0\" \"$@\" 2>" + pipe.string(), shoal_program()};
+  start.arguments.insert(start.arguments.end(), words.begin(), words.end());
+  Program& program = scene.start_program(start);
+  std::string said;
+  const auto has_line = [&] {
+    char buffer[512];
+    const auto count = ::read(reader, buffer, sizeof buffer);
+    if (count > 0) said.append(buffer, static_cast<std::size_t>(count));
+    return said.find('\n') != std::string::npos;
+  };
+  EXPECT_TRUE(wait_until(has_line, kRunLimit)) << said;
+  ::close(reader);
+  return program;
+}
+
+// As in `shoal train 2>&1 | head -1`: the status is that of the run.
+TEST(Signals, OneWhereNobodyReadsTheWordsSaves) {
+  for (const auto& words : {std::vector<std::string>{}, {"--single"}}) {
+    ProcessScene scene;
+    Program& program = start_with_short_reader(scene, train(scene, "run", {1, 1, kEndless, {}}, words));
+    ASSERT_TRUE(scene.wait_for_steps(3));
+    program.signal(SIGTERM);
+    EXPECT_EQ(program.wait(kRunLimit), 75);
+    expect_saved(scene);
+    EXPECT_TRUE(fs::exists(scene.run() / "plot.svg"));
+  }
+}
+
+TEST(Signals, OfAPipeThatNobodyReadsDoNotEndASpawnerThatFinishes) {
+  ProcessScene scene;
+  std::vector<std::string> words = {"spawner", "--out", scene.run().string(), "--steps", "3"};
+  for (const std::string& word : settings_of(scene, {1, 1, 3, {}})) words.push_back(word);
+  Program& spawner = start_with_short_reader(scene, words);
+  const auto join = wait_for_join_words(spawner);
+  ASSERT_FALSE(join.empty());
+  scene.start(join);
+  EXPECT_EQ(spawner.wait(kRunLimit), 0);
+  EXPECT_EQ(scene.records().finals.back().event, "finished");
+  EXPECT_TRUE(scene.wait_until_all_gone(kAtOnce)) << describe(scene.processes());
+}
+
 TEST(Signals, BeforeTheFirstStepLeaveNothingEither) {
   ProcessScene scene;
   Program& program = scene.start(train(scene, "run", {2, 2, kEndless, {}}));

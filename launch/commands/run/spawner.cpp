@@ -163,6 +163,7 @@ Result<int> keep_spawner(const KeepSpawnerOptions& options) {
 
 Result<int> run_spawner(const SpawnerOptions& options) {
   end_at_stop_signals();
+  outlive_readers();
   if (const auto poison = poison_from_environment(); !poison) return poison.failure();
   if (const auto control = rebalance_control_from_environment(); !control) return control.failure();
   if (const auto enough = check_open_files(open_files_allowed()); !enough) return enough.failure();
@@ -193,7 +194,7 @@ Result<int> run_spawner(const SpawnerOptions& options) {
   bool was_asked = false;
   const auto code = keep_until_end(keep, was_asked);
   draw_finished(chosen->directory, code, was_asked);
-  if (code) say_how_to_go_on("shoal spawner", chosen->directory, *code);
+  if (code) say_how_to_go_on("shoal spawner" + steps_words(options.stop_at_step), chosen->directory, *code);
   return code;
 }
 

@@ -145,7 +145,7 @@ bool sums_on_processors() {
 }
 
 std::string choices_again(const TrainOptions& given) {
-  std::string words;
+  std::string words = steps_words(given.stop_at_step);
   if (given.nodes) words += compose(" --nodes ", *given.nodes);
   for (const std::string& device : given.devices) words += " --device " + device;
   return words;
@@ -155,6 +155,7 @@ std::string choices_again(const TrainOptions& given) {
 
 Result<int> run_train(const TrainOptions& given) {
   end_at_stop_signals();
+  outlive_readers();
   if (const auto poison = poison_from_environment(); !poison) return poison.failure();
   if (const auto control = rebalance_control_from_environment(); !control) return control.failure();
   const auto settled = with_devices_settled(given);

@@ -87,7 +87,7 @@ SupervisorConfig supervisor_config(const OpenedRun& run, const SpawnerProcessOpt
   out.restart_window =
       std::chrono::duration_cast<Duration>(std::chrono::duration<double>(config.swarm.restart_window_s));
   out.microbatches = static_cast<std::uint32_t>(microbatches_per_step(config));
-  out.steps_target = options.stop_at_step.value_or(config.run.steps);
+  out.steps_target = steps_target(config, options.stop_at_step);
   out.checkpoint_every = config.checkpoint.every;
   out.newest_is_replaced = config.checkpoint.keep == 1;
   out.threads = static_cast<std::uint32_t>(config.run.threads);
@@ -106,7 +106,8 @@ SupervisorConfig supervisor_config(const OpenedRun& run, const SpawnerProcessOpt
     if (config.sync.requeue_lost) out.requeue_window = out.rounds->window_max();
   }
   out.config_toml = run.config_toml;
-  out.resume_hint = compose("go on with: shoal train --resume ", shell_word(options.run_directory));
+  out.resume_hint = compose("go on with: shoal train", steps_words(options.stop_at_step), " --resume ",
+                            shell_word(options.run_directory));
   if (options.stopping) out.stopping = stop_order(static_cast<int>(*options.stopping));
   if (options.wait_timeout_s) {
     out.wait_timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.wait_timeout_s));

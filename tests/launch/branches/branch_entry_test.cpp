@@ -240,27 +240,42 @@ TEST_F(BranchEntry, ThatStandsHalfMadeGoesOnBehindTheNewestCheckpoint) {
   ASSERT_TRUE(replace_file((scratch_.path() / "config.next-b.toml").string(), write_config(now_)).ok());
   add_line(to_json_line(BranchRecord{"b", Branch{4}, 5, plan("b").changes, "5ha"}));
   ASSERT_TRUE(begun_branch(run_)->is_half_made);
-  EXPECT_TRUE(check_can_go_on(run_, now_, 8).ok());
-  const auto refused = check_can_go_on(run_, now_, 3);
+  EXPECT_TRUE(check_run_goes_so_far(run_, now_, 8).ok());
+  const auto refused = check_run_goes_so_far(run_, now_, 3);
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.failure().message, AllOf(HasSubstr("branch b"), HasSubstr("after 5 steps")));
   ASSERT_TRUE(finish_branch(run_).ok());
   EXPECT_FALSE(begun_branch(run_)->is_half_made);
-  EXPECT_TRUE(check_can_go_on(run_, now_, 8).ok());
+  EXPECT_TRUE(check_run_goes_so_far(run_, now_, 8).ok());
 }
 
 TEST_F(BranchEntry, NoRunGoesOnThatHasMoreStepsThanItIsToHave) {
   save_after({5, 20});
   const Config longer = config_with({"run.steps=20"}), shorter = config_with({"run.steps=19"});
-  EXPECT_TRUE(check_run_goes_so_far(run_, longer).ok()) << "it finishes at once";
-  const auto refused = check_run_goes_so_far(run_, shorter);
+  EXPECT_TRUE(check_run_goes_so_far(run_, longer, {}).ok()) << "it finishes at once";
+  const auto refused = check_run_goes_so_far(run_, shorter, {});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.failure().error, Error::kUsage);
   EXPECT_THAT(refused.failure().message, HasSubstr("run.steps = 19: the run has 20 steps already"));
   // From behind a branch's begin, what lies on the line that it left does not count.
   add_line(to_json_line(BranchRecord{"b", Branch{4}, 5, plan("b").changes, "5ha"}));
-  EXPECT_TRUE(check_run_goes_so_far(run_, shorter).ok());
-  EXPECT_FALSE(check_run_goes_so_far(run_, config_with({"run.steps=4"})).ok());
+  EXPECT_TRUE(check_run_goes_so_far(run_, shorter, {}).ok());
+  EXPECT_FALSE(check_run_goes_so_far(run_, config_with({"run.steps=4"}), {}).ok());
+}
+
+// --steps N stops after step N, whatever run.steps is.
+TEST_F(BranchEntry, ARunGoesOnToTheStepsThatAreAskedFor) {
+  save_after({5, 20});
+  const Config shorter = config_with({"run.steps=19"});
+  EXPECT_TRUE(check_run_goes_so_far(run_, shorter, 25).ok());
+  EXPECT_TRUE(check_run_goes_so_far(run_, shorter, 20).ok()) << "it finishes at once";
+  const auto refused = check_run_goes_so_far(run_, config_with({"run.steps=30"}), 19);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.failure().error, Error::kUsage);
+  EXPECT_THAT(refused.failure().message, HasSubstr("--steps 19: the run has 20 steps already"));
+  EXPECT_THAT(check_run_goes_so_far(run_, shorter, {}).failure().message, HasSubstr("--steps N")) << "says how";
+  add_line(to_json_line(BranchRecord{"b", Branch{4}, 5, plan("b").changes, "5ha"}));
+  EXPECT_TRUE(check_run_goes_so_far(run_, config_with({"run.steps=4"}), 6).ok());
 }
 
 TEST_F(BranchEntry, AtACheckpointThatIsNotThereIsRefused) {

@@ -51,6 +51,12 @@ TEST(BranchKeys, ChangesHaveTheirOldAndNewValues) {
   EXPECT_EQ(changes, (std::vector<KeyChange>{{"data.corpus", "\"austen\"", "\"kjv\""}, {"optim.lr", "0.001", "0.5"}}));
 }
 
+TEST(BranchKeys, AnotherTextIsOneOfAnotherName) {
+  const Config was = config_with({});
+  EXPECT_TRUE(names_text(changes_between(was, config_with({"optim.lr=0.5", "data.corpus=kjv"}))));
+  EXPECT_FALSE(names_text(changes_between(was, config_with({"optim.lr=0.5", "data.validation_fraction=0.2"}))));
+}
+
 TEST(BranchPlan, WithoutABranchTheRefusalSaysHow) {
   EXPECT_EQ(refusal({"pipeline.stages=1"}, false), "");
   EXPECT_THAT(refusal({"optim.lr=0.5"}, false), AllOf(HasSubstr("optim.lr may change on a branch"),
