@@ -8,7 +8,8 @@
 //   journal.db              a row for people; only where there is a journal
 //   config.toml             config.next-NAME.toml takes its place: the branch has begun
 //
-// The next command that enters the run finishes what is not done.
+// The next command that enters the run finishes what is not done. The text of the branch goes on record after that
+// (processes/text/recorded_text.h); until then its line says which one it is.
 #pragma once
 
 #include <optional>

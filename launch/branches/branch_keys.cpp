@@ -1,6 +1,7 @@
 // The reasons by section, then those of single keys, which win.
 #include "launch/branches/branch_keys.h"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 
@@ -53,6 +54,10 @@ std::vector<KeyChange> changes_between(const Config& was, const Config& now) {
     changes.push_back({key->path(), toml_text(key->get(was)), toml_text(key->get(now))});
   }
   return changes;
+}
+
+bool names_text(const std::vector<KeyChange>& changes) {
+  return std::ranges::find(changes, "data.corpus", &KeyChange::key) != changes.end();
 }
 
 }  // namespace shoal

@@ -25,4 +25,7 @@ struct KeyRule {
 // Every key whose value differs, in the table's order.
 [[nodiscard]] std::vector<KeyChange> changes_between(const Config& was, const Config& now);
 
+// True when a change names another text: then the run need not find the one that it has had so far.
+[[nodiscard]] bool names_text(const std::vector<KeyChange>& changes);
+
 }  // namespace shoal

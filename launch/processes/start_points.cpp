@@ -91,19 +91,26 @@ bool is_at_begin_of(const std::optional<BranchRecord>& begun, const std::optiona
   return begun && (!saved || Branch{saved->branch} < begun->branch);
 }
 
-// Checks --steps of a run that goes on; `saved` are those in the newest checkpoint that can be read.
-Status check_target(std::optional<std::uint64_t> stop_at, const std::optional<CheckpointManifest>& saved,
-                    const std::optional<BranchRecord>& begun) {
-  if (!is_at_begin_of(begun, saved)) return check_steps(stop_at, saved ? saved->step : 0);
-  if (!stop_at || *stop_at >= begun->step) return Done{};
-  return fail(Error::kUsage, compose("--steps ", *stop_at, ": branch ", begun->name,
-                                     ", which has begun and has no steps of its own yet, ", "goes on after ",
-                                     begun->step, " steps; they are counted from the run's beginning"));
-}
-
 constexpr const char* kRestore = "; restore it from a copy, with its -wal file";
 
 }  // namespace
+
+Result<std::optional<RecordedText>> text_so_far(const RunDirectory& run, const Config& config) {
+  const auto recorded = recorded_text(run);
+  if (!recorded) return recorded.failure();
+  if (*recorded) return std::optional(text_to_go_on_with(**recorded, branch_without_steps(run.metrics())));
+  const auto told = branches_told_by(run.metrics());
+  const auto shards = read_file(run.shards());
+  return text_without_record(newest_manifest(SavedStates{run, config, {}, {}}),
+                             told.empty() ? std::nullopt : std::optional(told.front()),
+                             shards ? *shards : std::string());
+}
+
+Result<std::shared_ptr<const Tokens>> open_so_far(const RunDirectory& run, const Config& config) {
+  const auto text = text_so_far(run, config);
+  if (!text) return text.failure();
+  return open_tokens(config.data, config.model.context, *text ? (*text)->shards : std::string());
+}
 
 Reached steps_told_by(const RunDirectory& run) {
   const auto newest = newest_step_told_by(run.metrics());
@@ -115,20 +122,22 @@ Branch branch_begun_in(const RunDirectory& run) {
   return begun ? begun->branch : Branch{};
 }
 
-Status check_can_go_on(const RunDirectory& run, const Config& config, std::optional<std::uint64_t> stop_at) {
+Status check_can_go_on(const RunDirectory& run, const Config& config) {
   const SavedStates saved{run, config, {}, {}};
-  const auto newest = newest_manifest(saved);
-  if (newest) return check_target(stop_at, newest, branch_without_steps(run.metrics()));
+  if (newest_manifest(saved)) return Done{};
   const auto told = checkpoint_told_by(run.metrics(), std::numeric_limits<std::uint64_t>::max());
   if (told) return no_checkpoint(saved, *told);
   return Done{};
 }
 
-Status check_run_goes_so_far(const RunDirectory& run, const Config& config) {
+Status check_run_goes_so_far(const RunDirectory& run, const Config& config, std::optional<std::uint64_t> stop_at) {
   const auto saved = newest_manifest(SavedStates{run, config, {}, {}});
   const auto begun = branch_without_steps(run.metrics());
-  if (is_at_begin_of(begun, saved)) return check_run_steps(config, begun->step);
-  return check_run_steps(config, saved ? saved->step : 0);
+  if (!is_at_begin_of(begun, saved)) return check_steps_target(config, stop_at, saved ? saved->step : 0);
+  if (!stop_at || *stop_at >= begun->step) return check_steps_target(config, stop_at, begun->step);
+  return fail(Error::kUsage, compose("--steps ", *stop_at, ": branch ", begun->name,
+                                     ", which has begun and has no steps of its own yet, ", "goes on after ",
+                                     begun->step, " steps; they are counted from the run's beginning"));
 }
 
 Status check_journal(const SavedStates& saved, JournalStore& journal, bool is_restarted) {

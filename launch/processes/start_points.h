@@ -7,6 +7,7 @@
 #include <string>
 
 #include "launch/processes/run_directory.h"
+#include "launch/processes/text/recorded_text.h"
 #include "runtime/cluster/supervisor/supervisor.h"
 #include "runtime/journal/branches.h"
 #include "runtime/journal/store.h"
@@ -32,6 +33,13 @@ struct SavedStates {
 // If the folder of the run's checkpoints holds those of another run: says of which run, and what to do.
 [[nodiscard]] std::optional<std::string> others_checkpoints(const RunDirectory& run, const Config& config);
 
+// Returns the text that the run has had so far: the one on record, or that of its newest state where there is none
+// (then the number of tokens is 0). Nothing: nobody has said. Errors: those of recorded_text().
+[[nodiscard]] Result<std::optional<RecordedText>> text_so_far(const RunDirectory& run, const Config& config);
+// Opens what data.corpus names, of shards those that the run has had so far: others that lie beside them would change
+// the split. Whether each holds what it held is for the caller to compare. Errors: those of both.
+[[nodiscard]] Result<std::shared_ptr<const Tokens>> open_so_far(const RunDirectory& run, const Config& config);
+
 // Returns the branch and the steps that metrics.jsonl records.
 [[nodiscard]] Reached steps_told_by(const RunDirectory& run);
 
@@ -39,11 +47,12 @@ struct SavedStates {
 [[nodiscard]] Branch branch_begun_in(const RunDirectory& run);
 
 // Refuses to continue a run, by file names alone and before anything is changed, if no checkpoint is in the folder of
-// `config` though metrics.jsonl records one, or if --steps is behind the newest. Errors: kInvalidData, kUsage.
-[[nodiscard]] Status check_can_go_on(const RunDirectory& run, const Config& config,
-                                     std::optional<std::uint64_t> stop_at);
-// Refuses to continue a run, in the same way, that has more steps than run.steps. Errors: kUsage.
-[[nodiscard]] Status check_run_goes_so_far(const RunDirectory& run, const Config& config);
+// `config` though metrics.jsonl records one. Errors: kInvalidData.
+[[nodiscard]] Status check_can_go_on(const RunDirectory& run, const Config& config);
+// Refuses to continue a run, in the same way, that has more steps than it is to have: --steps (`stop_at`), or run.steps
+// without it. Errors: kUsage.
+[[nodiscard]] Status check_run_goes_so_far(const RunDirectory& run, const Config& config,
+                                           std::optional<std::uint64_t> stop_at);
 
 // Whether the journal is the whole one of this run: one that is gone, or that ends before the newest checkpoint, would
 // give steps, branches and numbers of actors a second time; and so would one that lost its end while nodes live that

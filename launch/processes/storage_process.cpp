@@ -16,12 +16,12 @@
 #include "launch/processes/ports/own_port.h"
 #include "launch/processes/run_directory.h"
 #include "launch/processes/spawner_dialler.h"
+#include "launch/processes/text/recorded_text.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/base/restart_policy.h"
 #include "runtime/base/sha256.h"
-#include "runtime/data/tokens.h"
 #include "runtime/transport/control/control_client.h"
 
 namespace shoal {
@@ -62,8 +62,8 @@ Result<CheckpointWriterSettings> writer_settings(const RunDirectory& run) {
   if (!text) return text.failure();
   const auto config = parse_config(*text, run.config());
   if (!config) return config.failure();
-  const auto tokens = open_tokens(config->data, config->model.context);
-  if (!tokens) return tokens.failure();
+  const auto trained_on = text_of_run(run);
+  if (!trained_on) return trained_on.failure();
   const auto authority = Authority::open(run.certs());
   if (!authority) return authority.failure();
   CheckpointWriterSettings settings;
@@ -71,7 +71,7 @@ Result<CheckpointWriterSettings> writer_settings(const RunDirectory& run) {
   settings.keep = config->checkpoint.keep;
   settings.run = run_text(authority->run());
   settings.config_sha256 = sha256_hex(std::string_view(*text));
-  settings.corpus_sha256 = (*tokens)->corpus_sha256();
+  settings.corpus_sha256 = trained_on->sha256;
   return settings;
 }
 

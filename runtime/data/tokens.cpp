@@ -100,6 +100,11 @@ Result<std::shared_ptr<const Tokens>> Tokens::encode(const std::filesystem::path
   return std::shared_ptr<const Tokens>(new Tokens(path, std::move(store), validation_fraction));
 }
 
+std::shared_ptr<const Tokens> Tokens::of(std::filesystem::path path, std::unique_ptr<const TokenStore> store,
+                                         double validation_fraction) {
+  return std::shared_ptr<const Tokens>(new Tokens(std::move(path), std::move(store), validation_fraction));
+}
+
 Status check_length(const Tokens& tokens, int context) {
   ENSURE(context > 0, "a context has tokens");
   const auto length = static_cast<std::uint64_t>(context);
@@ -137,6 +142,13 @@ Result<std::shared_ptr<const Tokens>> open_text(const std::filesystem::path& pat
   return Tokens::encode(path, validation_fraction, tokenizer, *folder);
 }
 
+Result<std::shared_ptr<const Tokens>> open_listed(const std::filesystem::path& path, double validation_fraction,
+                                                  const Tokenizer& tokenizer, std::string_view list) {
+  const auto shards = find_listed_shards(path, list);
+  if (!shards) return shards.failure();
+  return Tokens::open_shards(path, *shards, validation_fraction, tokenizer.vocabulary_size());
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Tokens>> open_evaluation_text(const std::filesystem::path& path,
@@ -149,12 +161,18 @@ Result<std::shared_ptr<const Tokens>> open_evaluation_text(const std::filesystem
 }
 
 Result<std::shared_ptr<const Tokens>> open_tokens(const DataConfig& data, int context) {
+  return open_tokens(data, context, {});
+}
+
+Result<std::shared_ptr<const Tokens>> open_tokens(const DataConfig& data, int context, std::string_view list) {
   const auto tokenizer = make_tokenizer(data.tokenizer);
   if (!tokenizer) return tokenizer.failure();
   const auto path = obtain_corpus(data.corpus);
   if (!path) return path.failure();
-  auto tokens = open_text(*path, data.validation_fraction, **tokenizer);
-  const bool is_text = tokens.ok() || !names_shards(*path);
+  const bool are_listed = !list.empty();
+  auto tokens = are_listed ? open_listed(*path, data.validation_fraction, **tokenizer, list)
+                           : open_text(*path, data.validation_fraction, **tokenizer);
+  const bool is_text = !are_listed && (tokens.ok() || !names_shards(*path));
   if (!tokens && is_text && tokens.failure().error == Error::kInvalidData) {
     return fail(
         Error::kInvalidData,

@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "runtime/base/config.h"
 #include "runtime/base/error.h"
@@ -47,6 +48,10 @@ class Tokens {
   [[nodiscard]] static Result<std::shared_ptr<const Tokens>> open_shards(const std::filesystem::path& corpus,
                                                                          const ShardPaths& shards,
                                                                          double validation_fraction, int vocabulary);
+  // Tokens of any store. path: what messages call them.
+  [[nodiscard]] static std::shared_ptr<const Tokens> of(std::filesystem::path path,
+                                                        std::unique_ptr<const TokenStore> store,
+                                                        double validation_fraction);
 
   [[nodiscard]] std::uint64_t count() const { return store_->count(); }
   [[nodiscard]] TokenSplit split() const { return split_; }
@@ -83,5 +88,9 @@ class Tokens {
 // Everything between data.* and tokens: obtains the corpus (text.h) and the tokenizer, maps the tokens and checks their
 // number.
 [[nodiscard]] Result<std::shared_ptr<const Tokens>> open_tokens(const DataConfig& data, int context);
+// The same of a text that was opened before: of shards exactly those of `list` (Tokens::shard_list()), whatever else
+// lies beside them. Whether each holds what it held is for the caller to compare.
+[[nodiscard]] Result<std::shared_ptr<const Tokens>> open_tokens(const DataConfig& data, int context,
+                                                                std::string_view list);
 
 }  // namespace shoal

@@ -160,7 +160,9 @@ TEST(Branch, ThatStandsHalfMadeIsFinishedByWhatComesNext) {
   ASSERT_EQ(scene.run_to_end(resumed(scene, at_once, "whole")), 0);
   const fs::path next = scene.run() / "config.next-b.toml";
   fs::copy_file(scene.run("whole") / "config.toml", next);
-  const BranchRecord record{"b", Branch{1}, 5, {{"optim.weight_decay", "0.1", "0.5"}}, ""};
+  const auto told = branches_told_by((scene.run("whole") / "metrics.jsonl").string());
+  ASSERT_EQ(told.size(), 1U);
+  const BranchRecord record{"b", Branch{1}, 5, {{"optim.weight_decay", "0.1", "0.5"}}, told.front().corpus_sha256};
   std::ofstream(scene.run() / "metrics.jsonl", std::ios::app) << to_json_line(record) << '\n';
   fs::copy(scene.run(), scene.run("again"), fs::copy_options::recursive);
   Program& other = scene.start(resumed(scene, {"--branch", "c", "--set", "optim.lr=1e-4"}));

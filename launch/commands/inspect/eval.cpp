@@ -5,7 +5,9 @@
 #include "launch/commands/inspect/answers.h"
 #include "launch/commands/inspect/inspect.h"
 #include "launch/commands/run/devices.h"
+#include "launch/processes/run_directory.h"
 #include "launch/processes/saved_run.h"
+#include "launch/processes/start_points.h"
 #include "launch/say.h"
 #include "runtime/data/batch.h"
 #include "runtime/data/tokenizer.h"
@@ -22,7 +24,7 @@ namespace {
 // Another file counts from its beginning to its end: it was not split, and nothing of it was trained on.
 Result<std::shared_ptr<const Tokens>> tokens_to_evaluate(const EvalOptions& options, const Config& config,
                                                          const Tokenizer& tokenizer) {
-  if (!options.data) return open_tokens(config.data, config.model.context);
+  if (!options.data) return open_so_far(RunDirectory{options.run_directory}, config);
   auto tokens = open_evaluation_text(*options.data, tokenizer);
   if (tokens || tokens.failure().error != Error::kInvalidData) return tokens;
   return fail(Error::kInvalidData, "--data: " + tokens.failure().message + " Name a text file.");

@@ -9,6 +9,7 @@
 #include "launch/commands/run/model_tensors.h"
 #include "launch/commands/run/vocabulary_advice.h"
 #include "launch/processes/run_directory.h"
+#include "launch/processes/text/recorded_text.h"
 #include "launch/say.h"
 #include "model/partition.h"
 #include "runtime/base/config_file.h"
@@ -228,10 +229,11 @@ Result<std::string> write_checkpoint(CheckpointWriterSettings settings, const Co
 }
 
 // A whole run directory, which will lie where the chosen one shall.
-Result<std::string> make_run(const RunDirectory& run, const ChosenRun& chosen, const std::string& corpus_sha256,
+Result<std::string> make_run(const RunDirectory& run, const ChosenRun& chosen, const RecordedText& trained_on,
                              const ImportedWeights& weights) {
   const Config& config = chosen.config;
   if (auto status = prepare_run_directory(run, config, chosen.directory); !status) return status.failure();
+  if (auto status = record_text(run, trained_on); !status) return status.failure();
   const auto text = read_file(run.config());
   if (!text) return text.failure();
   const auto authority = Authority::open(run.certs());
@@ -240,12 +242,12 @@ Result<std::string> make_run(const RunDirectory& run, const ChosenRun& chosen, c
                            .keep = config.checkpoint.keep,
                            .run = run_text(authority->run()),
                            .config_sha256 = sha256_hex(std::string_view(*text)),
-                           .corpus_sha256 = corpus_sha256},
+                           .corpus_sha256 = trained_on.sha256},
                           config, authority->run(), weights);
 }
 
 // There whole or not at all: a run without its checkpoint would start from other weights when it is resumed.
-Result<std::string> make_in_place(const ChosenRun& chosen, const std::string& corpus_sha256,
+Result<std::string> make_in_place(const ChosenRun& chosen, const RecordedText& trained_on,
                                   const ImportedWeights& weights) {
   const fs::path place = chosen.directory;
   std::error_code error;
@@ -255,7 +257,7 @@ Result<std::string> make_in_place(const ChosenRun& chosen, const std::string& co
   if (!beside) return beside.failure();
   const fs::path made = beside->path() / "run";
   fs::create_directory(made, error);
-  auto digest = make_run(RunDirectory{made}, chosen, corpus_sha256, weights);
+  auto digest = make_run(RunDirectory{made}, chosen, trained_on, weights);
   if (!digest) return digest;
   fs::rename(made, place, error);
   if (error) return fail(Error::kIo, compose("cannot make ", place.string(), ": ", error.message()));
@@ -277,7 +279,7 @@ Result<int> run_import(const ImportOptions& options) {
   if (!loaded) return loaded.failure();
   const auto tokens = open_tokens(chosen->config.data, chosen->config.model.context);
   if (!tokens) return tokens.failure();
-  const auto digest = make_in_place(*chosen, (*tokens)->corpus_sha256(), loaded->weights);
+  const auto digest = make_in_place(*chosen, record_of(**tokens), loaded->weights);
   if (!digest) return digest.failure();
   if (!chosen->warning.empty()) say("warning: ", chosen->warning);
   say("imported as the checkpoint after 0 steps; weights ", *digest);

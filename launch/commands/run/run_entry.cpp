@@ -11,18 +11,18 @@
 
 #include "launch/branches/branch_advice.h"
 #include "launch/branches/branch_entry.h"
+#include "launch/branches/branch_keys.h"
 #include "launch/commands/inspect/plot.h"
 #include "launch/processes/run_directory.h"
 #include "launch/processes/start_points.h"
+#include "launch/processes/text/recorded_text.h"
 #include "launch/processes/unwritten_events.h"
 #include "launch/say.h"
 #include "launch/stop_signals.h"
 #include "messages/codec.h"
 #include "model/partition.h"
 #include "runtime/base/compose.h"
-#include "runtime/base/file.h"
 #include "runtime/base/text/shell_word.h"
-#include "runtime/data/shards/shard_set.h"
 #include "runtime/data/tokens.h"
 #include "runtime/journal/round_plan.h"
 #include "runtime/storage/checkpoint_claim.h"
@@ -106,11 +106,10 @@ Status check_is_saved_model(const RunDirectory& run, const Config& config) {
 
 // A branch may go back behind --steps.
 Status check_is_ours_to_resume(const RunDirectory& run, const ChosenRun& chosen, std::optional<std::uint64_t> stop_at) {
-  const auto stop = chosen.branch ? std::nullopt : stop_at;
-  if (auto status = check_can_go_on(run, chosen.config, stop); !status) return status.failure();
+  if (auto status = check_can_go_on(run, chosen.config); !status) return status.failure();
   if (auto status = check_is_saved_model(run, chosen.config); !status) return status.failure();
   if (!chosen.branch) {
-    if (auto status = check_run_goes_so_far(run, chosen.config); !status) return status.failure();
+    if (auto status = check_run_goes_so_far(run, chosen.config, stop_at); !status) return status.failure();
   }
   return check_can_write(run.metrics());
 }
@@ -123,21 +122,21 @@ Result<BranchTurn> look_at_begun(const std::optional<BegunBranch>& begun, const 
 
 // Begins or finishes the branch, also one that another command left unfinished. text: what the run trains on from here.
 Status enter_branch(const RunDirectory& run, const ChosenRun& chosen, std::optional<std::uint64_t> stop_at,
-                    const Tokens& text) {
+                    const RecordedText& text) {
   const auto begun = begun_branch(run);
   const auto turn = look_at_begun(begun, chosen);
   if (!turn) return turn.failure();
   const bool goes_on = chosen.branch && *turn == BranchTurn::kGoOn;
   if (goes_on) {
-    if (auto status = check_steps(stop_at, begun->record.step); !status) return status.failure();
+    const auto target = check_steps_target(chosen.config, stop_at, begun->record.step);
+    if (!target) return target.failure();
   }
   if (begun && begun->is_half_made) say("branch ", begun->record.name, " stands half-made: it is finished first");
   if (auto status = finish_branch(run); !status) return status.failure();
   if (!chosen.branch || goes_on) return Done{};
-  const auto record = look_at_branch(run, *chosen.branch, chosen.config, text.corpus_sha256());
+  const auto record = look_at_branch(run, *chosen.branch, chosen.config, text.sha256);
   if (!record) return record.failure();
-  if (auto status = check_steps(stop_at, record->step); !status) return status.failure();
-  if (auto status = check_run_steps(chosen.config, record->step); !status) return status.failure();
+  if (auto status = check_steps_target(chosen.config, stop_at, record->step); !status) return status.failure();
   return begin_branch(run, *record, chosen.config);
 }
 
@@ -158,19 +157,12 @@ Status tell_start(const RunDirectory& run, bool is_resumed) {
   return metrics->append(with_time(to_json_line(started), SteadyClock().wall_now()));
 }
 
-// Names the shard by which a text differs from the one that the run began with; a branch may have another text.
-Status check_shards(const RunDirectory& run, const ChosenRun& chosen, const Tokens& tokens) {
-  const auto before = read_file(run.shards());
-  if (!before || chosen.branch) return Done{};
-  const auto difference = shard_difference(*before, tokens.shard_list());
-  if (!difference) return Done{};
-  return fail(Error::kInvalidData, compose(*difference, ": it is not what the run began with (", run.shards(),
-                                           "). Put the shards back, or train on others on a --branch."));
-}
-
-Status record_shards(const RunDirectory& run, const Tokens& tokens) {
-  const std::string list = tokens.shard_list();
-  return list.empty() ? Status(Done{}) : replace_file(run.shards(), list);
+// Refuses a text that is not the one that the run has had so far; a branch may name another.
+Status check_text(const RunDirectory& run, const ChosenRun& chosen, const RecordedText& text) {
+  if (chosen.branch && names_text(chosen.branch->changes)) return Done{};
+  const auto before = text_so_far(run, chosen.config);
+  if (!before) return before.failure();
+  return *before ? check_same_text(**before, text, chosen.config.data.corpus) : Status(Done{});
 }
 
 // Makes the directory; one that exists stays. A failure is told when the directory is locked.
@@ -188,6 +180,7 @@ void make_own_directory(ChosenRun& chosen) {
 Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_at) {
   const auto tokens = open_tokens(chosen.config.data, chosen.config.model.context);
   if (!tokens) return tokens.failure();
+  const RecordedText text = record_of(**tokens);
   if (auto status = check_checkpoints_are_ours(chosen); !status) return status.failure();
   if (!chosen.usual_name.empty()) make_own_directory(chosen);
   const RunDirectory run{chosen.directory};
@@ -195,12 +188,12 @@ Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_a
   if (!hold) return hold.failure();
   if (chosen.is_resumed) {
     if (auto status = check_is_ours_to_resume(run, chosen, stop_at); !status) return status.failure();
-    if (auto status = check_shards(run, chosen, **tokens); !status) return status.failure();
+    if (auto status = check_text(run, chosen, text); !status) return status.failure();
     if (const auto told = tell_left(run); !told) say("warning: ", told.failure().message);
-    if (auto status = enter_branch(run, chosen, stop_at, **tokens); !status) return status.failure();
+    if (auto status = enter_branch(run, chosen, stop_at, text); !status) return status.failure();
   }
   if (auto status = prepare_run_directory(run, chosen.config); !status) return status.failure();
-  if (auto status = record_shards(run, **tokens); !status) return status.failure();
+  if (auto status = record_text(run, text); !status) return status.failure();
   if (const auto told = tell_start(run, chosen.is_resumed); !told) say("warning: ", told.failure().message);
   permit_standing_token(run.join_token());
   if (!chosen.warning.empty()) say("warning: ", chosen.warning);

@@ -14,11 +14,11 @@
 
 namespace shoal {
 
-// Checks the text; for a continued run it also checks the files on disk. A refused command changes nothing. Then locks
-// the directory, as long as the result lives, writes what processes need, and tells the person where. A branch begins
-// here (branches/). If another command took a directory that was chosen and not named, the next free one is taken, also
-// in `chosen`. stop_at: --steps. Errors: those of open_tokens(),
-// RunHold::take(), check_can_go_on() and prepare_run_directory().
+// Checks the text; for a continued run it also checks that it is the run's, and the files on disk. A refused command
+// changes nothing. Then locks the directory, as long as the result lives, writes what processes need, and tells the
+// person where. A branch begins here (branches/). If another command took a directory that was chosen and not named,
+// the next free one is taken, also in `chosen`. stop_at: --steps. Errors: those of open_tokens(), RunHold::take(),
+// check_can_go_on(), check_same_text() and prepare_run_directory().
 [[nodiscard]] Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_at);
 
 // Checks that a message can hold what replicas give each other of a step or a round. Errors: kUsage.

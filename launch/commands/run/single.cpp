@@ -18,6 +18,7 @@
 #include "launch/processes/run_directory.h"
 #include "launch/processes/saved_run.h"
 #include "launch/processes/start_points.h"
+#include "launch/processes/text/recorded_text.h"
 #include "launch/processes/worker/device_probe.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
@@ -98,10 +99,12 @@ Result<Parts> open_parts(const RunDirectory& directory, const SingleOptions& opt
   const auto authority = Authority::open(directory.certs());
   if (!authority) return authority.failure();
   parts.run = authority->run();
-  auto tokens = open_tokens(parts.config.data, parts.config.model.context);
+  const auto recorded = text_of_run(directory);
+  if (!recorded) return recorded.failure();
+  auto tokens = open_recorded(*recorded, parts.config);
   if (!tokens) return tokens.failure();
   parts.tokens = *tokens;
-  parts.corpus_sha256 = parts.tokens->corpus_sha256();
+  parts.corpus_sha256 = recorded->sha256;
   auto tokenizer = make_tokenizer(parts.config.data.tokenizer);
   if (!tokenizer) return tokenizer.failure();
   parts.tokenizer = *tokenizer;
@@ -381,15 +384,16 @@ Result<int> run_single(const SingleOptions& options) {
   if (!parts) return parts.failure();
   auto writer = open_writer(directory, *parts);
   if (!writer) return writer.failure();
-  const std::uint64_t steps_target = options.stop_at_step.value_or(parts->config.run.steps);
-  auto recorder = SingleRecorder::open({directory.metrics(), make_progress(steps_target, parts->config)});
+  const std::uint64_t target = steps_target(parts->config, options.stop_at_step);
+  auto recorder = SingleRecorder::open({directory.metrics(), make_progress(target, parts->config)});
   if (!recorder) return recorder.failure();
   const std::string kernels = device_fingerprint(options.device, parts->config.run.threads);
   say("computing with ", kernels_used(kernels, parts->config.model.precision));
-  SingleRun run(std::move(*parts), std::move(*writer), std::move(*recorder), steps_target);
+  SingleRun run(std::move(*parts), std::move(*writer), std::move(*recorder), target);
   const auto code = run.run();
   draw_at_end(options.run_directory);
-  const std::string again = options.device == "cpu" ? std::string() : " --device " + options.device;
+  const std::string device = options.device == "cpu" ? std::string() : " --device " + options.device;
+  const std::string again = steps_words(options.stop_at_step) + device;
   if (code) say_how_to_go_on("shoal train --single" + again, options.run_directory, *code);
   return code;
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "launch/branches/branch_plan.h"
+#include "launch/processes/text/recorded_text.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
 #include "runtime/trace/metrics/metrics_file.h"
@@ -32,6 +33,13 @@ Result<std::shared_ptr<JournalStore>> open_or_create(const RunDirectory& run, Ru
   return std::shared_ptr<JournalStore>(std::move(journal.value()));
 }
 
+// A spawner that comes back does not end the run because its text is away: the data loader waits, as it does in a run.
+Result<std::shared_ptr<const Tokens>> open_or_await(const RecordedText& text, const Config& config, bool is_restarted) {
+  auto tokens = open_recorded(text, config);
+  if (tokens || !is_restarted) return tokens;
+  return await_recorded(text, config, tokens.failure());
+}
+
 }  // namespace
 
 Result<OpenedRun> open_run(const RunDirectory& run, const SpawnerProcessOptions& options, RunId id) {
@@ -42,10 +50,12 @@ Result<OpenedRun> open_run(const RunDirectory& run, const SpawnerProcessOptions&
   const auto config = parse_config(opened.config_toml, run.config());
   if (!config) return config.failure();
   opened.config = config.value();
-  auto samples = TextSamples::open(opened.config);
-  if (!samples) return samples.failure();
-  opened.samples = std::move(samples.value());
-  opened.saved = {run, opened.config, id, opened.samples->corpus_sha256()};
+  const auto recorded = text_of_run(run);
+  if (!recorded) return recorded.failure();
+  const auto tokens = open_or_await(*recorded, opened.config, options.is_restarted);
+  if (!tokens) return tokens.failure();
+  opened.samples = std::make_shared<TextSamples>(opened.config, *tokens);
+  opened.saved = {run, opened.config, id, recorded->sha256};
   auto journal = open_or_create(run, id);
   if (!journal) return journal.failure();
   opened.journal = journal.value();

@@ -9,7 +9,7 @@
 
 #include "launch/commands/run/processes.h"
 #include "launch/processes/start_points.h"
-#include "launch/processes/text_samples.h"
+#include "launch/processes/text/text_samples.h"
 
 namespace shoal {
 

@@ -96,23 +96,54 @@ std::string_view fields_after_name(std::string_view line) {
   return count == std::string_view::npos ? std::string_view() : line.substr(count);
 }
 
-// By name, the rest of the line.
-std::map<std::string, std::string> parse_list(std::string_view list) {
-  std::map<std::string, std::string> shards;
+struct ListedShard {
+  std::string name;
+  std::string facts;  // the rest of the line
+};
+
+std::vector<ListedShard> parse_list(std::string_view list) {
+  std::vector<ListedShard> shards;
   while (!list.empty()) {
     const std::string_view line = list.substr(0, list.find('\n'));
     list.remove_prefix(std::min(list.size(), line.size() + 1));
     const std::size_t end = line.size() - std::min(line.size(), fields_after_name(line).size());
-    shards[std::string(line.substr(0, end))] = line.substr(end);
+    shards.push_back({std::string(line.substr(0, end)), std::string(line.substr(end))});
   }
   return shards;
+}
+
+std::map<std::string, std::string> facts_by_name(std::string_view list) {
+  std::map<std::string, std::string> facts;
+  for (ListedShard& shard : parse_list(list)) facts[shard.name] = std::move(shard.facts);
+  return facts;
+}
+
+void sort_by_name(ShardPaths& paths) {
+  std::ranges::sort(paths, {}, [](const fs::path& path) { return path.filename().string(); });
+}
+
+bool is_pattern(const fs::path& corpus) {
+  std::error_code error;
+  return !fs::exists(corpus, error) && corpus.string().find_first_of("*?[") != std::string::npos;
+}
+
+// Names the first shard of the list that no path bears.
+Status check_all_are_among(const ShardPaths& paths, const std::vector<ListedShard>& listed, const fs::path& pattern) {
+  for (const ListedShard& shard : listed) {
+    const bool is_there =
+        std::ranges::any_of(paths, [&](const fs::path& path) { return path.filename() == shard.name; });
+    if (is_there) continue;
+    return fail(Error::kInvalidData, compose("the shard ", shard.name, " is missing: no file that matches ",
+                                             pattern.string(), " has this name."));
+  }
+  return Done{};
 }
 
 }  // namespace
 
 std::optional<std::string> shard_difference(std::string_view before, std::string_view now) {
-  const auto were = parse_list(before);
-  const auto are = parse_list(now);
+  const auto were = facts_by_name(before);
+  const auto are = facts_by_name(now);
   for (const auto& [name, facts] : were) {
     const auto found = are.find(name);
     if (found == are.end()) return compose("the shard ", name, " is missing");
@@ -126,19 +157,37 @@ std::optional<std::string> shard_difference(std::string_view before, std::string
 
 Result<std::optional<ShardPaths>> find_shards(const fs::path& corpus) {
   std::error_code error;
-  const bool exists = fs::exists(corpus, error);
-  const bool is_pattern = !exists && corpus.string().find_first_of("*?[") != std::string::npos;
   const bool is_folder = fs::is_directory(corpus, error);
-  if (!is_pattern && !is_folder) {
+  if (!is_folder && !is_pattern(corpus)) {
     const bool is_shard =
         fs::is_regular_file(corpus, error) && (corpus.extension() == kSuffix || begins_as_a_shard(corpus));
     return is_shard ? std::optional(ShardPaths{corpus}) : std::nullopt;
   }
   auto paths = is_folder ? in_folder(corpus) : that_match(corpus);
   if (!paths) return paths.failure();
-  std::ranges::sort(*paths, {}, [](const fs::path& path) { return path.filename().string(); });
+  sort_by_name(*paths);
   if (const Status whole = check_for_gaps(*paths); !whole) return whole.failure();
   return std::optional(std::move(*paths));
+}
+
+Result<ShardPaths> find_listed_shards(const fs::path& corpus, std::string_view list) {
+  const auto listed = parse_list(list);
+  if (is_pattern(corpus)) {
+    auto paths = that_match(corpus);
+    if (!paths) return paths;
+    std::erase_if(*paths, [&](const fs::path& path) {
+      return std::ranges::find(listed, path.filename().string(), &ListedShard::name) == listed.end();
+    });
+    if (const Status all = check_all_are_among(*paths, listed, corpus); !all) return all.failure();
+    sort_by_name(*paths);
+    return paths;
+  }
+  std::error_code error;
+  const bool is_one =
+      listed.size() == 1 && corpus.filename() == listed.front().name && !fs::is_directory(corpus, error);
+  ShardPaths paths;
+  for (const ListedShard& shard : listed) paths.push_back(is_one ? corpus : corpus / shard.name);
+  return paths;
 }
 
 Result<ShardSet> ShardSet::open(const ShardPaths& paths, int vocabulary) {

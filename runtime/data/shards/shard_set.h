@@ -27,6 +27,11 @@ using ShardPaths = std::vector<std::filesystem::path>;
 // NAME_000003.bin).
 [[nodiscard]] Result<std::optional<ShardPaths>> find_shards(const std::filesystem::path& corpus);
 
+// Returns the shards of this list (ShardSet::list(), not empty) where data.corpus names them; other files there do not
+// count. Whether each exists is known when it is opened. Errors: kInvalidData, no file that matches a pattern has the
+// name.
+[[nodiscard]] Result<ShardPaths> find_listed_shards(const std::filesystem::path& corpus, std::string_view list);
+
 // The first shard that differs between two lists, and how: "the shard a_000002.bin is missing". None: they are equal.
 [[nodiscard]] std::optional<std::string> shard_difference(std::string_view before, std::string_view now);
 

@@ -94,8 +94,8 @@ inline constexpr std::array kBoundsList = {
     ListedBound{"sync.unheld_steps", 2, 4},
 };
 
-    ListedNumber{"runtime/storage/file_stream.h:there_max", "FileStream.SendsNothingThatTheOtherFileHasNoRoomFor", ""},
 inline constexpr std::array kNumbersList = {
+    ListedNumber{"runtime/storage/file_stream.h:there_max", "FileStream.SendsNothingThatTheOtherFileHasNoRoomFor", ""},
     ListedNumber{"runtime/storage/log_outbox.h:bytes_max", "LogOutbox.IsBoundedAndSaysWhatItDropped", ""},
     ListedNumber{"runtime/node/node_core.cpp:kNameTakenMax", "NodeCore.ANameThatIsTakenIsAskedForAFewTimes", ""},
     ListedNumber{"runtime/cluster/operate/actor_list.h:kTextMax", "ActorList.WhatAProcessTellsIsBounded", ""},
@@ -140,14 +140,14 @@ inline constexpr std::array kNumbersList = {
     ListedNumber{"runtime/transport/control/reach.h:kDialsMax", "ReachService.S6DialsSoManyAtOnceAndOneForACertificate",
                  ""},
     ListedNumber{"runtime/transport/control/reach.h:kEntriesMax", "ReachBook.S6RemembersNoMoreThanItsBound", ""},
-    ListedNumber{"runtime/transport/control/http_message.cpp:kHeadersMax", "HttpReader.RefusesWhatIsTooLarge", ""},
-    ListedNumber{"runtime/transport/control/http_message.h:body_bytes_max", "HttpReader.RefusesWhatIsTooLarge", ""},
     ListedNumber{"runtime/transport/control/issued_certificates.h:kSpareLinesMax",
                  "Issued.S6OfOneNameAndTokenTheLongestValidIsRememberedAndTheFileIsBounded", ""},
     ListedNumber{"runtime/transport/control/renewal.h:kRenewalsMax", "RenewalPace.S6OfANameSoManyInAThirdOfTheirLife",
                  ""},
     ListedNumber{"runtime/transport/revocation/revocation_book.h:kReadmittedMax",
                  "RevocationBook.S6RemembersTheNewestReadmittedCertificatesOfAName", ""},
+    ListedNumber{"runtime/transport/control/http_message.cpp:kHeadersMax", "HttpReader.RefusesWhatIsTooLarge", ""},
+    ListedNumber{"runtime/transport/control/http_message.h:body_bytes_max", "HttpReader.RefusesWhatIsTooLarge", ""},
     ListedNumber{"runtime/transport/control/http_message.h:head_bytes_max", "HttpReader.RefusesWhatIsTooLarge", ""},
     ListedNumber{"runtime/transport/error_words.cpp:kLengthMax", "ErrorWords.SayWhatWasThrown", ""},
     ListedNumber{"runtime/transport/identity.cpp:kNameLengthMax", "Identity.NamesAreBounded", ""},

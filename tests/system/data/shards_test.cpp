@@ -1,11 +1,14 @@
-// Whole runs on shards: the bits of one process, a shard that goes away and comes back, and what a resume refuses.
+// Whole runs on shards: the bits of one process, a shard that goes away and comes back, processes that are killed
+// meanwhile, and what a resume refuses.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "tests/support/process_scene.h"
 
@@ -48,6 +51,22 @@ class Shards : public testing::Test {
     });
   }
 
+  // Kills the run's process of this name, which its keeper starts again.
+  void kill_like(const std::string& process) const {
+    const auto found = named_like(scene_.processes(), process);
+    ASSERT_EQ(found.size(), 1U) << describe(found);
+    ASSERT_EQ(::kill(found.front().pid, SIGKILL), 0);
+  }
+  // Stops the run, and compares it with one that nothing happened to.
+  void expect_undisturbed(Program& program, const SmallRun& run) {
+    ASSERT_TRUE(scene_.stop_and_repeat_single(program, run));
+    EXPECT_EQ(scene_.records().weights(), scene_.records("single").weights());
+    EXPECT_EQ(scene_.run_to_end({"trace", "check", scene_.run().string()}), 0);
+  }
+  [[nodiscard]] bool goes_on_for(std::size_t steps) const {
+    return scene_.wait_for_steps(scene_.records().steps.size() + steps);
+  }
+
   ProcessScene scene_;
 };
 
@@ -85,6 +104,52 @@ TEST_F(Shards, ThatGoAwayAreWaitedFor) {
   }
 }
 
+// A download that has not ended, which neither the spawner nor storage takes for the run's when it comes back.
+TEST_F(Shards, ThatComeMeanwhileAreNotOfTheRun) {
+  Program& program = scene_.start(train(scene_, "run", small(kEndless)));
+  ASSERT_TRUE(scene_.wait_for_steps(3));
+  write("part_04.bin", std::string(60000, 'x'));
+  std::ofstream(folder() / "part_06.bin") << "half of it";
+  ASSERT_NO_FATAL_FAILURE(kill_like("internal-spawner"));
+  ASSERT_NO_FATAL_FAILURE(kill_like("internal-storage"));
+  ASSERT_TRUE(goes_on_for(20)) << program.err();
+  for (const char* const name : {"part_04.bin", "part_06.bin"}) fs::remove(folder() / name);
+  expect_undisturbed(program, small(kEndless));
+  const std::string steps = std::to_string(scene_.records().finals.back().steps);
+  EXPECT_EQ(scene_.run_to_end({"train", "--resume", scene_.run().string(), "--single", "--steps", steps}), 0)
+      << "the checkpoint is of the run's text";
+}
+
+TEST_F(Shards, ThatAreAwayWhenTheSpawnerComesBackAreWaitedFor) {
+  Program& program = scene_.start(train(scene_, "run", small(kEndless)));
+  ASSERT_TRUE(scene_.wait_for_steps(3));
+  for (const std::string name : {"part_02.bin", "part_03.bin"}) {
+    fs::rename(folder() / name, scene_.folder() / "away");
+    ASSERT_NO_FATAL_FAILURE(kill_like("internal-spawner"));
+    ASSERT_TRUE(wait_until([&] { return has_event("data_unreadable", name, "run"); }, kRunLimit)) << program.err();
+    fs::rename(scene_.folder() / "away", folder() / name);
+    ASSERT_TRUE(goes_on_for(3)) << program.err();
+  }
+  EXPECT_TRUE(has_event("data_read_again", "", "run"));
+  expect_undisturbed(program, small(kEndless));
+}
+
+// An editor replaces a text as a whole, and not one line of a run is of the new one.
+TEST_F(Shards, OrATextThatIsAnotherWhenTheSpawnerComesBackIsWaitedFor) {
+  SmallRun text = small(kEndless);
+  text.sets.pop_back();
+  Program& program = scene_.start(train(scene_, "run", text));
+  ASSERT_TRUE(scene_.wait_for_steps(3));
+  fs::rename(scene_.text(), scene_.folder() / "away");
+  std::ofstream(scene_.text()) << std::string(60000, 'x');
+  ASSERT_NO_FATAL_FAILURE(kill_like("internal-spawner"));
+  ASSERT_TRUE(wait_until([&] { return has_event("data_unreadable", "holds other tokens", "run"); }, kRunLimit))
+      << program.err();
+  fs::rename(scene_.folder() / "away", scene_.text());
+  ASSERT_TRUE(goes_on_for(3)) << program.err();
+  expect_undisturbed(program, text);
+}
+
 TEST_F(Shards, AreNamedWhenARunGoesOnWithOthers) {
   ASSERT_EQ(scene_.run_to_end(train(scene_, "run", small(6), {"--steps", "3"})), 0);
   fs::rename(folder() / "part_03.bin", scene_.folder() / "away");
@@ -97,6 +162,19 @@ TEST_F(Shards, AreNamedWhenARunGoesOnWithOthers) {
   EXPECT_NE(other.err().find("the shard part_03.bin holds other tokens"), std::string::npos) << other.err();
   fs::rename(scene_.folder() / "away", folder() / "part_03.bin");
   EXPECT_EQ(scene_.run_to_end({"train", "--resume", scene_.run().string()}), 0);
+}
+
+// A split over more shards has other validation windows.
+TEST_F(Shards, ThatComeLaterDoNotChangeWhatEvalSays) {
+  ASSERT_EQ(scene_.run_to_end(train(scene_, "run", small(3), {"--single"})), 0);
+  std::string before;
+  for (const bool has_grown : {false, true}) {
+    if (has_grown) write("part_04.bin", std::string(60000, 'x'));
+    Program& eval = scene_.start({"eval", scene_.run().string(), "--batches", "1"});
+    ASSERT_EQ(eval.wait(kRunLimit), 0) << eval.err();
+    const std::string said = std::exchange(before, eval.out());
+    EXPECT_TRUE(!has_grown || before == said) << said << before;
+  }
 }
 
 TEST_F(Shards, AreTakenOnceAnEpoch) {

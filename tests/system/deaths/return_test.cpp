@@ -110,7 +110,8 @@ TEST(KilledStorage, CostsNoStep) {
   expect_undisturbed(scene.records(), weights);
 }
 
-// Storage cannot start without the text, which nobody else reads again: the others train on; it saves when it is back.
+// Storage cannot start without the record of the text, which nobody else reads again: the others train on; it saves
+// when it is back.
 TEST(KilledStorage, IsTriedAgainForAsLongAsTheRunGoesOn) {
   ProcessScene scene;
   Program& program = scene.start(train(scene, "run", {2, 1, kEndless, {"checkpoint.every=20"}}));
@@ -118,12 +119,12 @@ TEST(KilledStorage, IsTriedAgainForAsLongAsTheRunGoesOn) {
   const auto storage = pid_like(scene, "internal-storage");
   ASSERT_TRUE(storage);
   const auto elsewhere = scene.folder() / "elsewhere";
-  std::filesystem::rename(scene.text(), elsewhere);
+  std::filesystem::rename(scene.run() / "text.sha256", elsewhere);
   ASSERT_EQ(::kill(*storage, SIGKILL), 0);
   ASSERT_TRUE(wait_until([&] { return has(program.err(), "storage: exit status"); }, kSoon)) << program.err();
   EXPECT_TRUE(scene.wait_for_steps(scene.records().steps.size() + 50)) << program.err();
   const std::size_t saved = count_of(scene.records(), "checkpoint");
-  std::filesystem::rename(elsewhere, scene.text());
+  std::filesystem::rename(elsewhere, scene.run() / "text.sha256");
   EXPECT_TRUE(wait_until([&] { return count_of(scene.records(), "checkpoint") > saved; }, kSoon)) << program.err();
   scene.stop(program);
 }

@@ -1,20 +1,11 @@
 // Binds runtime/data to the data loader's interface.
-#include "launch/processes/text_samples.h"
+#include "launch/processes/text/text_samples.h"
 
 namespace shoal {
 
-Result<std::unique_ptr<TextSamples>> TextSamples::open(const Config& config) {
-  auto tokenizer = make_tokenizer(config.data.tokenizer);
-  if (!tokenizer) return tokenizer.failure();
-  auto tokens = open_tokens(config.data, config.model.context);
-  if (!tokens) return tokens.failure();
-  return std::unique_ptr<TextSamples>(new TextSamples(config, std::move(tokens.value()), std::move(tokenizer.value())));
-}
-
-TextSamples::TextSamples(const Config& config, std::shared_ptr<const Tokens> tokens,
-                         std::shared_ptr<const Tokenizer> tokenizer)
+TextSamples::TextSamples(const Config& config, std::shared_ptr<const Tokens> tokens)
     : tokens_(std::move(tokens)),
-      tokenizer_(std::move(tokenizer)),
+      tokenizer_name_(config.data.tokenizer),
       order_(order_config(config, tokens_->split().train)),
       plan_(tokens_, static_cast<std::uint64_t>(config.model.context), config.batch),
       eval_(config.eval) {}
@@ -42,8 +33,18 @@ std::uint32_t TextSamples::evaluation_count(EvaluationExtent extent) const {
   return count;
 }
 
+Result<std::shared_ptr<const Tokenizer>> TextSamples::tokenizer() const {
+  const std::lock_guard lock(mutex_);
+  if (tokenizer_) return tokenizer_;
+  auto made = make_tokenizer(tokenizer_name_);
+  if (made) tokenizer_ = *made;
+  return made;
+}
+
 Result<std::uint64_t> TextSamples::evaluation_target_bytes(EvaluationExtent extent) const {
-  return plan_.target_bytes(batches(extent), *tokenizer_);
+  const auto tokenizer = this->tokenizer();
+  if (!tokenizer) return tokenizer.failure();
+  return plan_.target_bytes(batches(extent), **tokenizer);
 }
 
 std::uint64_t TextSamples::evaluation_windows(EvaluationExtent extent) const {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <string>
 
 #include "runtime/base/config.h"
 #include "runtime/base/error.h"
@@ -14,8 +16,9 @@ namespace shoal {
 
 class TextSamples final : public SampleSource {
  public:
-  // Gets the corpus if need be and maps it. Errors: kInvalidData (missing, too short), kUnreachable, kIo, kUsage.
-  [[nodiscard]] static Result<std::unique_ptr<TextSamples>> open(const Config& config);
+  // Tokens as open_tokens() checks them. The tokenizer is made when the first evaluation ends: its file may be away, as
+  // the text may.
+  TextSamples(const Config& config, std::shared_ptr<const Tokens> tokens);
 
   [[nodiscard]] Result<Sample> training(StepId step, MicrobatchId microbatch) const override;
   [[nodiscard]] std::uint32_t evaluation_count(EvaluationExtent extent) const override;
@@ -23,14 +26,14 @@ class TextSamples final : public SampleSource {
   [[nodiscard]] std::uint64_t evaluation_windows(EvaluationExtent extent) const override;
   [[nodiscard]] Result<Sample> evaluation(MicrobatchId microbatch) const override;
 
-  [[nodiscard]] std::string corpus_sha256() const { return tokens_->corpus_sha256(); }
-
  private:
-  TextSamples(const Config& config, std::shared_ptr<const Tokens> tokens, std::shared_ptr<const Tokenizer> tokenizer);
+  [[nodiscard]] Result<std::shared_ptr<const Tokenizer>> tokenizer() const;
   [[nodiscard]] std::uint64_t batches(EvaluationExtent extent) const;
 
   std::shared_ptr<const Tokens> tokens_;
-  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::string tokenizer_name_;
+  mutable std::mutex mutex_;  // for the next one: a data loader that is replaced may still ask
+  mutable std::shared_ptr<const Tokenizer> tokenizer_;
   Order order_;
   EvaluationPlan plan_;
   EvalConfig eval_;
