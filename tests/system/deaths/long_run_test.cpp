@@ -290,7 +290,7 @@ TEST_F(LongRun, OfFiftyThousandStepsCostsWhatOneOfTwoThousandDoes) {
   EXPECT_LT(late.join, 2 * early.join + 1);
   EXPECT_LT(late.spawner, 1.2 * early.spawner);
   EXPECT_LT(late.worker, 1.1 * early.worker);
-  EXPECT_LT(late.journal, 1.2 * early.journal);
+  EXPECT_LT(late.journal, 1.5 * early.journal);  // the file has the size of the most entries before any cut
   expect_stop();
 }
 
