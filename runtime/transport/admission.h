@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/clock.h"
@@ -101,6 +102,9 @@ class RefusalLog {
   std::uint64_t left_out_ = 0;
   std::uint64_t total_ = 0;
 };
+
+// Writes the lines that it decided on. refusal: what was refused, to whom and why.
+void log_refusal(std::string_view who, const RefusalLog::Line& line, const std::string& refusal);
 
 // Decides when a lack that is met again and again is told: when it begins, after a while without it.
 class LackLog {

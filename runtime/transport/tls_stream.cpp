@@ -212,8 +212,7 @@ void TlsDoor::count_and_log(std::uint64_t& counter, const char* what, const std:
     ++counter;
     line = refusals_.refused(steady_now());
   }
-  if (line.left_out > 0) log_warn(kTransportLog, line.left_out, " more refusals were not logged");
-  if (line.write) log_warn(kTransportLog, what, whom, ": ", reason);
+  log_refusal(kTransportLog, line, compose(what, whom, ": ", reason));
 }
 
 void TlsDoor::count_dropped_frame() {

@@ -312,8 +312,7 @@ void ControlServer::State::refuse(const std::string& address, const std::string&
     const std::lock_guard guard(mutex);
     line = refusals.refused(steady_now());
   }
-  if (line.left_out > 0) log_warn(kControlLog, line.left_out, " more refusals were not logged");
-  if (line.write) log_warn(kControlLog, "refused a connection of ", address, ": ", reason);
+  log_refusal(kControlLog, line, compose("refused a connection of ", address, ": ", reason));
 }
 
 void ControlServer::State::join_finished() {

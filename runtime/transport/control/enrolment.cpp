@@ -313,9 +313,7 @@ std::optional<ControlResponse> EnrolmentService::objection_to(const EnrolmentReq
 
 // A stranger asks as often as it likes.
 void EnrolmentService::log_refusal(const std::string& address, const std::string& why) {
-  const RefusalLog::Line line = refusals_.refused(steady_now());
-  if (line.left_out > 0) log_warn(kEnrolmentLog, line.left_out, " more refusals were not logged");
-  if (line.write) log_warn(kEnrolmentLog, "refused ", address, ": ", why);
+  shoal::log_refusal(kEnrolmentLog, refusals_.refused(steady_now()), compose("refused ", address, ": ", why));
 }
 
 ControlResponse EnrolmentService::enrol(const ControlRequest& http) {

@@ -171,9 +171,8 @@ void TlsLanes::accept_locally() {
       add_task(NewConnection{std::nullopt, std::make_unique<LocalLaneSocket>(std::move(*visit.socket))});
       continue;
     }
-    const RefusalLog::Line line = local_refusals_.refused(steady_now());
-    if (line.left_out > 0) log_warn(kTransportLog, line.left_out, " more refusals were not logged");
-    if (line.write) log_warn(kTransportLog, "turned another user's process away from the local door");
+    log_refusal(kTransportLog, local_refusals_.refused(steady_now()),
+                "turned another user's process away from the local door");
     const std::lock_guard guard(mutex_);
     ++counters_.refused;
   }
