@@ -53,12 +53,11 @@ std::string seconds_text(Duration duration) {
 Keeper::Keeper(KeeperTimes times) : times_(times), signals_(stop_signal_set()) {
   ::sigaddset(&signals_, SIGCHLD);
   ::sigprocmask(SIG_BLOCK, &signals_, &signals_before_);
-  pipe_before_ = std::signal(SIGPIPE, SIG_IGN);
+  outlive_readers();
 }
 
 Keeper::~Keeper() {
   kill_everything();
-  std::signal(SIGPIPE, pipe_before_);
   // After a signal to stop, this process exits with the status of that one: a further signal must not change it.
   if (first_signal_ == 0) ::sigprocmask(SIG_SETMASK, &signals_before_, nullptr);
 }

@@ -68,8 +68,8 @@ struct KeeperTimes {
 
 class Keeper {
  public:
-  // Signals wait from here on until run() takes them, and words that nobody reads end nothing (SIGPIPE); the destructor
-  // kills what is left and restores the signals, unless one asked this process to end: further ones change nothing.
+  // Signals wait from here on until run() takes them; the destructor kills what is left and restores them, unless one
+  // asked this process to end: further ones change nothing. Words that nobody reads end nothing from here on, for good.
   explicit Keeper(KeeperTimes times);
   ~Keeper();
   Keeper(const Keeper&) = delete;
@@ -144,7 +144,6 @@ class Keeper {
   std::optional<Instant> kill_at_;       // SIGKILL to what still runs
   sigset_t signals_{};
   sigset_t signals_before_{};
-  void (*pipe_before_)(int) = nullptr;
 };
 
 }  // namespace shoal

@@ -37,7 +37,7 @@ void watch_for_stop() {
   const sigset_t signals = stop_signal_set();
   ::sigprocmask(SIG_UNBLOCK, &signals, nullptr);
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of the write, like a full disk
-  std::signal(SIGPIPE, SIG_IGN);  // what reads the progress lines may end with the terminal
+  outlive_readers();              // what reads the progress lines may end with the terminal
 }
 
 std::optional<int> stop_status() {

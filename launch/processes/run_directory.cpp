@@ -168,7 +168,8 @@ std::uint64_t steps_target(const Config& config, std::optional<std::uint64_t> st
 }
 
 Status check_steps_target(const Config& config, std::optional<std::uint64_t> stop_at, std::uint64_t steps) {
-  if (stop_at || steps_target(config, stop_at) >= steps) return check_steps(stop_at, steps);
+  if (stop_at) return check_steps(stop_at, steps);
+  if (config.run.steps >= steps) return Done{};
   return fail(Error::kUsage, compose("run.steps = ", config.run.steps, ": the run has ", steps,
                                      " steps already; go on by --steps N, set run.steps to ", steps,
                                      " or more, or begin a --branch --from an earlier checkpoint"));

@@ -160,10 +160,6 @@ Result<std::shared_ptr<const Tokens>> open_evaluation_text(const std::filesystem
   return tokens;
 }
 
-Result<std::shared_ptr<const Tokens>> open_tokens(const DataConfig& data, int context) {
-  return open_tokens(data, context, {});
-}
-
 Result<std::shared_ptr<const Tokens>> open_tokens(const DataConfig& data, int context, std::string_view list) {
   const auto tokenizer = make_tokenizer(data.tokenizer);
   if (!tokenizer) return tokenizer.failure();

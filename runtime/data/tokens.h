@@ -86,11 +86,9 @@ class Tokens {
                                                                          const Tokenizer& tokenizer);
 
 // Everything between data.* and tokens: obtains the corpus (text.h) and the tokenizer, maps the tokens and checks their
-// number.
-[[nodiscard]] Result<std::shared_ptr<const Tokens>> open_tokens(const DataConfig& data, int context);
-// The same of a text that was opened before: of shards exactly those of `list` (Tokens::shard_list()), whatever else
-// lies beside them. Whether each holds what it held is for the caller to compare.
+// number. list: of shards that were opened before (Tokens::shard_list()); then exactly those are opened, whatever else
+// lies beside them, and whether each holds what it held is for the caller to compare.
 [[nodiscard]] Result<std::shared_ptr<const Tokens>> open_tokens(const DataConfig& data, int context,
-                                                                std::string_view list);
+                                                                std::string_view list = {});
 
 }  // namespace shoal

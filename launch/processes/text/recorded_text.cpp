@@ -44,6 +44,25 @@ Status keep_list(const RunDirectory& run, const std::string& list) {
                : Status(Done{});
 }
 
+std::set<std::string> lines_of(const std::string& list) {
+  std::set<std::string> lines;
+  std::istringstream from(list);
+  for (std::string line; std::getline(from, line);) lines.insert(line);
+  return lines;
+}
+
+// True if nothing of the list before is missing or changed.
+bool has_grown(const std::string& before, const std::string& now) {
+  return std::ranges::includes(lines_of(now), lines_of(before));
+}
+
+// Names the text on a branch in place of a folder or a pattern that has grown: the same name would be no change.
+std::string set_to_grown(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return "--set data.corpus, by another pattern";
+  return compose("--set ", shell_word(compose("data.corpus=", (std::filesystem::path(path) / "*.bin").string())));
+}
+
 }  // namespace
 
 RecordedText record_of(const Tokens& tokens) { return {tokens.corpus_sha256(), tokens.count(), tokens.shard_list()}; }
@@ -93,29 +112,6 @@ std::optional<RecordedText> text_without_record(const std::optional<CheckpointMa
   const bool is_listed = sha256 == listed;
   return RecordedText{std::move(sha256), 0, is_listed ? shards : std::string()};
 }
-
-namespace {
-
-std::set<std::string> lines_of(const std::string& list) {
-  std::set<std::string> lines;
-  std::istringstream from(list);
-  for (std::string line; std::getline(from, line);) lines.insert(line);
-  return lines;
-}
-
-// True if nothing of the list before is missing or changed.
-bool has_grown(const std::string& before, const std::string& now) {
-  return std::ranges::includes(lines_of(now), lines_of(before));
-}
-
-// What to name on a branch instead of a folder or a pattern that has grown: the same name would be no change.
-std::string set_to_grown(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(path, error)) return "--set data.corpus, by another pattern";
-  return compose("--set ", shell_word(compose("data.corpus=", (std::filesystem::path(path) / "*.bin").string())));
-}
-
-}  // namespace
 
 Status check_same_text(const RecordedText& before, const RecordedText& now, const std::string& path) {
   if (now.sha256 == before.sha256) return Done{};
