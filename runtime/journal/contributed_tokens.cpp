@@ -38,8 +38,10 @@ ContributedTokens::Totals::iterator ContributedTokens::window_before(std::uint64
 
 // More than a window's contributions stay in any case, so that there is one to forget outside of the newest window.
 bool ContributedTokens::are_too_many(std::uint64_t version) {
-  const auto of_a_window = static_cast<std::uint64_t>(std::distance(window_before(version), totals_.end()));
-  return kKeptMax.reached_if(totals_.size() > std::max<std::uint64_t>(kKeptMax, kWindowsKept * of_a_window));
+  const auto of_a_window = [&] {
+    return static_cast<std::uint64_t>(std::distance(window_before(version), totals_.end()));
+  };
+  return kKeptMax.reached_if(totals_.size() > kKeptMax && totals_.size() > kWindowsKept * of_a_window());
 }
 
 void ContributedTokens::forget_one(std::uint64_t version) {

@@ -94,26 +94,30 @@ void ShardAdmission::hold(const SaveShard& shard, Decisions& decisions, Instant 
   while (kHeldBytesMax.is_exceeded_by(held_bytes_)) {
     const auto unknown =
         std::ranges::find_if(held_, [&](const auto& one) { return !stage_of(std::get<3>(one.first)); });
-    const auto last = unknown == held_.end() ? std::prev(unknown) : unknown;
-    decisions.refused.push_back(not_taken(last->second.shard, judge(last->second.shard).reason));
-    held_bytes_ -= memory_of_shard(last->second.shard);
-    held_.erase(last);
+    auto last = unknown == held_.end() ? std::prev(unknown) : unknown;
+    const SaveShard refused = take(last);
+    decisions.refused.push_back(not_taken(refused, judge(refused).reason));
   }
+}
+
+SaveShard ShardAdmission::take(AllHeld::iterator& at) {
+  held_bytes_ -= memory_of_shard(at->second.shard);
+  SaveShard shard = std::move(at->second.shard);
+  at = held_.erase(at);
+  return shard;
 }
 
 ShardAdmission::Decisions ShardAdmission::judge_again() {
   Decisions decisions;
   for (auto at = held_.begin(); at != held_.end();) {
-    SaveShard& shard = at->second.shard;
-    const Verdict verdict = judge(shard);
+    const Verdict verdict = judge(at->second.shard);
     if (verdict.answer == Answer::kHold) {
       ++at;
       continue;
     }
-    held_bytes_ -= memory_of_shard(shard);
+    SaveShard shard = take(at);
     if (verdict.answer == Answer::kRefuse) decisions.refused.push_back(not_taken(shard, verdict.reason));
     if (verdict.answer == Answer::kTake) decisions.taken.push_back(std::move(shard));
-    at = held_.erase(at);
   }
   return decisions;
 }
@@ -121,14 +125,12 @@ ShardAdmission::Decisions ShardAdmission::judge_again() {
 ShardAdmission::Decisions ShardAdmission::give_up(Instant now) {
   Decisions decisions;
   for (auto at = held_.begin(); at != held_.end();) {
-    const SaveShard& shard = at->second.shard;
     if (now - at->second.since < kPatience) {
       ++at;
       continue;
     }
-    held_bytes_ -= memory_of_shard(shard);
+    const SaveShard shard = take(at);
     decisions.refused.push_back(not_taken(shard, judge(shard).reason));
-    at = held_.erase(at);
   }
   return decisions;
 }

@@ -59,6 +59,7 @@ class ShardAdmission {
     SaveShard shard;
     Instant since;
   };
+  using AllHeld = std::map<Key, Held>;
 
   [[nodiscard]] Verdict judge(const SaveShard& shard) const;
   [[nodiscard]] std::optional<StageId> stage_of(Incarnation replica) const;
@@ -68,11 +69,13 @@ class ShardAdmission {
   void change(const JournalEntry& /*entry*/, const Other& /*body*/) {}
   void hold(const SaveShard& shard, Decisions& decisions, Instant now);
   [[nodiscard]] Decisions judge_again();
+  // Takes one that is held, and goes on to the next.
+  [[nodiscard]] SaveShard take(AllHeld::iterator& at);
 
   View view_;
   std::uint32_t stages_ = 0;               // as those of the branch that were added say
   std::map<Incarnation, StageId> former_;  // members of this branch that were removed
-  std::map<Key, Held> held_;
+  AllHeld held_;
   std::uint64_t held_bytes_ = 0;
 };
 

@@ -65,15 +65,22 @@ std::uint64_t averages_of(OptimizerKind kind) {
   return 0;
 }
 
-// Holds of rounds of so many bytes of weights: what was contributed, and the reduction of what it weighs. Averages may
-// travel beside the weights. A format that loses precision leaves something out, which may be kept for the next round.
+// Travels in a round of so many bytes of weights; averages may do so beside them.
+std::uint64_t travelling_bytes(const Config& config, std::uint64_t weights) {
+  const bool are_averaged = config.sync.inner_state == InnerState::kAverage;
+  return weights * (1 + (are_averaged ? averages_of(config.optim.kind) : 0));
+}
+
+// Says whether encoding leaves something out; the sum of one member is not encoded.
+bool leaves_out(const SyncConfig& sync, std::size_t replicas) { return replicas > 1 && sync.wire != WireFormat::kFp32; }
+
+// Holds of rounds of so many bytes of weights: what was contributed, and the reduction of what it weighs; and what its
+// encoding left out, where somebody asks for it.
 std::uint64_t round_bytes(const Config& config, std::uint64_t weights, std::size_t replicas) {
   const SyncConfig& sync = config.sync;
-  const std::uint64_t averages = sync.inner_state == InnerState::kAverage ? averages_of(config.optim.kind) : 0;
-  const std::uint64_t travels = weights * (1 + averages);
+  const std::uint64_t travels = travelling_bytes(config, weights);
   const bool keeps_lost = sync.error_feedback || sync.outer_update == OuterUpdate::kEager;
-  const bool leaves_out = replicas > 1 && sync.wire != WireFormat::kFp32 && keeps_lost;
-  return travels + reduction_bytes(travels, replicas) + (leaves_out ? travels : 0);
+  return travels + reduction_bytes(travels, replicas) + (keeps_lost && leaves_out(sync, replicas) ? travels : 0);
 }
 
 // A fragment is made of whole blocks, and of other tensors by size (round_plan.h): at most so many bytes of a stage's.
@@ -91,13 +98,12 @@ std::uint64_t fragments_in_flight(const SyncConfig& sync) {
   return sync.overlap == 0 ? 0 : std::min(fragments, sync.overlap * fragments / sync.H + 1);
 }
 
-// What encoding left out of each fragment's last round, or of its last two where those overlap, stays until the next.
+// Keeps what encoding left out of each fragment's last round, or of its last two where those overlap, until the next.
 std::uint64_t feedback_bytes(const Config& config, std::uint64_t weights, std::size_t replicas) {
   const SyncConfig& sync = config.sync;
-  if (!sync.error_feedback || sync.wire == WireFormat::kFp32 || replicas < 2) return 0;
-  const std::uint64_t averages = sync.inner_state == InnerState::kAverage ? averages_of(config.optim.kind) : 0;
+  if (!sync.error_feedback || !leaves_out(sync, replicas)) return 0;
   const bool is_due_in_time = sync.outer_update == OuterUpdate::kWait && sync.overlap < sync.H;
-  return weights * (1 + averages) * (is_due_in_time ? 1 : 2);
+  return travelling_bytes(config, weights) * (is_due_in_time ? 1 : 2);
 }
 
 // With rounds a step's sum is the replica's own.
