@@ -55,7 +55,7 @@ class RequeuedSamples {
   [[nodiscard]] PlaceId sample_at(PlaceId place) const;
   // The first place after all that are taken.
   [[nodiscard]] PlaceId end() const;
-  // What is stored for places from `first` on, in places: those that are taken, and the entries that took them.
+  // Counts what is stored for places from `first` on, in places: those that are taken, and the entries that took them.
   [[nodiscard]] std::uint64_t stored_from(PlaceId first) const;
   // Places from `first` on whose samples are to be trained again already.
   [[nodiscard]] std::set<PlaceId> lost_from(PlaceId first) const;

@@ -14,7 +14,7 @@ namespace shoal {
 
 namespace {
 
-// What a link may be too slow for, beside another state while a commit is held.
+// A link may be too slow for these, beside another state while a commit is held.
 constexpr std::string_view kForSums = "for the sum of a step";
 constexpr std::string_view kForRounds =
     "between two rounds, which come every sync.H / sync.fragments steps (a larger H or fewer fragments leave it more "

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/each_line.h"
+
 namespace shoal::run_outcome_test {
 namespace {
 
@@ -27,11 +29,7 @@ std::string round(int stage, int number) {
 
 RunOutcome outcome_of(std::string_view lines) {
   OutcomeReader reader;
-  while (!lines.empty()) {
-    const std::size_t end = std::min(lines.find('\n'), lines.size());
-    reader.add(lines.substr(0, end));
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-  }
+  give_each_line(lines, [&reader](std::string_view line) { reader.add(line); });
   return reader.outcome();
 }
 

@@ -103,7 +103,7 @@ TEST(RequeuedSamples, ASnapshotHasRoomForAsManyAsAreKeptHoweverFewAnEntryTakes) 
   }
 }
 
-// What still has to be trained again is never forgotten: the writer of the entries counts as this does.
+// The writer of the entries counts as this does, so that nothing is forgotten that still has to be trained again.
 TEST(RequeuedSamples, WhatMayWaitIsKeptHoweverFewAnEntryTakes) {
   RequeuedSamples samples;
   constexpr std::uint64_t kFirst = 1'000'000;

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/each_line.h"
+
 namespace shoal::measured_run_test {
 namespace {
 
@@ -17,11 +19,7 @@ std::string line(double step_ms, double forward_ms, double backward_ms, double r
 
 Result<MeasuredStep> measured_step(std::string_view lines) {
   StepTimesReader reader;
-  while (!lines.empty()) {
-    const std::size_t end = std::min(lines.find('\n'), lines.size());
-    reader.add(lines.substr(0, end));
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-  }
+  give_each_line(lines, [&reader](std::string_view line) { reader.add(line); });
   return reader.measured();
 }
 

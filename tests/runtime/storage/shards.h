@@ -64,7 +64,7 @@ inline Result<std::string> read_in_pieces(ImageSource& source, std::size_t size)
 // The replica that saves a stage here.
 inline Incarnation saver_of(std::uint32_t stage) { return Incarnation{100 + stage}; }
 
-// What a journal says where each stage has its saver.
+// Makes the view of a journal in which each stage has its saver.
 inline View view_of(std::uint32_t stages, std::uint64_t committed, std::uint32_t branch = 0) {
   ViewState state;
   state.position = JournalPosition{1000};

@@ -299,7 +299,7 @@ TEST(SumAgreement, APauseOfItsOwnerIsNobodysSilence) {
   EXPECT_EQ(overdue_after(true), Duration::zero()) << "the control: had the hour been watched";
 }
 
-// What a sum took says how long the next ones may stand still (SumPatience).
+// The time that a sum took says how long the next ones may stand still (SumPatience).
 TEST(SumAgreement, P19aAPauseOfItsOwnerIsNoPartOfWhatASumTook) {
   enum class Looks { kOften, kAfterThePause, kNever };
   const auto took = [](Looks looks) {

@@ -1,4 +1,4 @@
-// What goes into a trace file that has a bound, and what a reader learns of the rest.
+// Fills trace files that have a bound, and reads what they say of the rest.
 #include "runtime/trace/trace_room.h"
 
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 // A row is wanted twice: for its sum, and for its gradient. Its first kKeptSteps x kThreads packs are copied to shared
 // memory, all at once, and stay there; each thread reads its own. The rest is read again, from its end to its
 // beginning: what was read last may still be in the L2 cache, which has room for these parts of the rows of all blocks.
-// Whether it is there is not known (../FACTS.md).
+// Nobody has seen yet that it is there (../FACTS.md).
 #include "runtime/device/cuda/kernels/cross_entropy.h"
 
 #include <cmath>

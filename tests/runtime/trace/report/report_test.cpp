@@ -370,7 +370,7 @@ TEST(Summary, TakesWhoeverStillSpokeWhenTheRunEndedForOrderly) {
   }
 }
 
-// What came after the last event that had room is not known.
+// Nobody knows what came after the last event that had room.
 TEST(Summary, DoesNotCallAProcessDeadWhoseTraceIsFull) {
   TraceBench bench;
   bench.cut("node2", bench.now_ns() / 2);
