@@ -91,11 +91,12 @@ std::string time_text(std::chrono::seconds time) {
   return time.count() < 120 ? compose(time.count(), " s") : compose(time.count() / 60, " min");
 }
 
-// "; in 7 s it goes on with fewer replicas, one for each stage at least", after a roll-back.
+// "; in 7 s it goes on with fewer replicas, one for each stage at least", after a roll-back, where workers suffice.
 std::string explain_patience(const Truth& truth, Instant now) {
   const Instant over = truth.clock.gathering_since() + truth.config.gather_within;
   const bool is_bounded = !truth.is_first_start() && !truth.config.share_devices && now < over;
-  if (!is_bounded) return {};
+  const bool are_enough = truth.roster.processes.alive(ProcessRole::kNode).size() >= truth.config.stages;
+  if (!is_bounded || !are_enough) return {};
   const auto left = std::chrono::ceil<std::chrono::seconds>(over - now);
   return compose("; in ", time_text(left), " it goes on with fewer replicas, one for each stage at least");
 }
@@ -165,20 +166,29 @@ std::string explain_lacking(const Truth& truth) {
   return text + (waits_for_workers && !has_free_worker(truth) ? "; no worker is free" : "");
 }
 
+// "; no checkpoint since step 50: cannot write ...", where checkpoints fail or cannot be ordered.
+std::string explain_unsaved(const Truth& truth) {
+  const std::string& trouble = truth.checkpoints.trouble();
+  if (trouble.empty()) return {};
+  const bool is_any = truth.checkpoints.saved_version() > 0 || truth.config.start.from_checkpoint;
+  const std::string since_when = is_any ? compose("since step ", truth.checkpoints.saved_version()) : "yet";
+  return compose("; no checkpoint ", since_when, ": ", trouble);
+}
+
 std::string explain_training(const Truth& truth, Instant now) {
   if (const auto lost = truth.fallback.lost()) return *lost;
   if (truth.ending.last_step.is_committed() && !open_rounds(truth).empty()) return "agreeing on the last rounds";
   const std::uint64_t steps = truth.view().committed_steps();
   const RunAwaits awaits = truth.ending.last_step.awaits(truth.checkpoints.has(steps));
-  if (awaits == RunAwaits::kCheckpoint) return "saving the last checkpoint";
+  if (awaits == RunAwaits::kCheckpoint) return "saving the last checkpoint" + explain_unsaved(truth);
   if (awaits == RunAwaits::kEvaluation) return "evaluating on all validation tokens";
   const std::size_t left_out = truth.view().quarantines().count();
   return compose(truth.ending.last_step.stopped() ? "stopping after step " : "training step ", steps, " of ",
                  truth.config.steps_target, "; ", next_commit(truth).reason) +
          since(truth.clock.step_since(), now) +
          (truth.unreadable_text ? compose("; the data loader waits: ", *truth.unreadable_text) : "") +
-         explain_lacking(truth) + explain_move(truth.roster, now) + truth.signs.explain(truth.roster.parties()) +
-         explain_misfits(truth) + explain_given_up(truth) +
+         explain_unsaved(truth) + explain_lacking(truth) + explain_move(truth.roster, now) +
+         truth.signs.explain(truth.roster.parties()) + explain_misfits(truth) + explain_given_up(truth) +
          (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out));
 }
 

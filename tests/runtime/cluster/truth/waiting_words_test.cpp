@@ -44,6 +44,33 @@ TEST_F(WaitingWords, StatusNamesAStageThatHasFewerThanItShould) {
   EXPECT_THAT(words(), EndsWith("1 is joining")) << "somebody is free for stage 1";
 }
 
+// One worker serves one stage.
+TEST_F(WaitingWords, NobodySaysThatARunGoesOnWithFewerReplicasThanStages) {
+  const auto lose = [this](std::uint32_t stage, std::uint32_t slot) {
+    truth.roster.processes.leave(process(stage, slot));
+    truth.roster.processes.lose(process(stage, slot), "killed");
+  };
+  ASSERT_TRUE(truth.fallback.throw_back("stage 0 lost its last replica", 2));
+  truth.follow(PhaseBegins{RunPhase::kGathering}, now);
+  lose(0, 1);
+  lose(1, 1);
+  EXPECT_THAT(explain_waiting(truth, now), HasSubstr("it goes on with fewer replicas")) << "the control: two are there";
+  lose(1, 0);
+  EXPECT_THAT(explain_waiting(truth, now), Not(HasSubstr("it goes on with fewer replicas")));
+}
+
+TEST_F(WaitingWords, StatusNamesWhyNoCheckpointIsSaved) {
+  EXPECT_THAT(words(), Not(HasSubstr("no checkpoint"))) << "the control";
+  truth.checkpoints.note_trouble("the disk is full");
+  EXPECT_THAT(words(), HasSubstr("; no checkpoint yet: the disk is full"));
+  truth.checkpoints.saved(50, "abc");
+  EXPECT_THAT(words(), Not(HasSubstr("no checkpoint")));
+  truth.checkpoints.note_trouble("the disk is full");
+  EXPECT_THAT(words(), HasSubstr("; no checkpoint since step 50: the disk is full"));
+  truth.checkpoints.begin_from(50, "abc");
+  EXPECT_THAT(words(), Not(HasSubstr("no checkpoint"))) << "it goes on from there";
+}
+
 TEST_F(WaitingWords, AStageThatOthersWereMovedFromLacksNothing) {
   record(RemoveReplica{StageId{0}, replica(0, 1), "moves"});
   record(AddReplica{StageId{1}, ReplicaId{2}, Incarnation{99}, ProcessIncarnation{3}, 0});
