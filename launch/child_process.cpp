@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "launch/life_line.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/machine/child_start.h"
+#include "runtime/base/machine/unhindered_stream.h"
 
 namespace shoal {
 namespace {
@@ -24,9 +26,11 @@ std::vector<char*> as_argv(const std::vector<std::string>& arguments) {
   return argv;
 }
 
-// Prepares a child before its program begins: a process group of its own, default signals, an empty stdin.
+// Prepares a child before its program begins: a process group of its own, default signals, an empty stdin. In a group
+// of its own it is in the terminal's background, whose words stop it (SIGTTOU) where the terminal is set to `tostop`.
 void settle_child() {
   ::setpgid(0, 0);
+  ::signal(SIGTTOU, SIG_IGN);
   sigset_t none;
   ::sigemptyset(&none);
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGPIPE, SIGCHLD}) ::signal(signal, SIG_DFL);
@@ -103,8 +107,18 @@ std::string program_folder() {
   return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().string();
 }
 
+void hold_program() {
+  static const int held = [] {
+    const int program = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (program >= 0) ::flock(program, LOCK_SH | LOCK_NB);
+    return program;
+  }();
+  (void)held;
+}
+
 Failure execute(const std::vector<std::string>& arguments, BlockedSignals blocked) {
   auto argv = as_argv(arguments);
+  words_out().finish(std::chrono::seconds(1));
   sigset_t none;
   ::sigemptyset(&none);
   // A keeper that was asked to end leaves signals blocked.

@@ -32,6 +32,10 @@ void signal_child(pid_t pid, int signal);
 // The folder of the running executable, where its sister program lies.
 [[nodiscard]] std::string program_folder();
 
+// Locks the file of the running executable (flock, shared) until this process ends: its children are started from that
+// folder for as long, and launch/set-up puts no other program there meanwhile. A file system without locks has none.
+void hold_program();
+
 // Replaces this process by another program; returns only on failure. Blocked signals are let go, or wait until the
 // program takes them.
 enum class BlockedSignals { kLetGo, kWait };

@@ -12,6 +12,7 @@
 #include "launch/say.h"
 #include "launch/stop_signals.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/machine/unhindered_stream.h"
 
 namespace shoal {
 namespace {
@@ -54,6 +55,7 @@ Keeper::Keeper(KeeperTimes times) : times_(times), signals_(stop_signal_set()) {
   ::sigaddset(&signals_, SIGCHLD);
   ::sigprocmask(SIG_BLOCK, &signals_, &signals_before_);
   outlive_readers();
+  hold_program();
 }
 
 Keeper::~Keeper() {
@@ -123,6 +125,7 @@ Result<int> Keeper::run() {
     const int signal = wait_for_signal();
     if (signal > 0 && signal != SIGCHLD) take_signal(signal);
     if (killed_with_) return *killed_with_;
+    words_out().go_on();
     look_at_own_keeper();  // before anything new is told to it
     listen(now_is());
     reap();
@@ -141,8 +144,8 @@ Result<int> Keeper::run() {
 void Keeper::take_signal(int signal) {
   if (first_signal_ != 0) {
     if (!is_pressing(signal, now_is() - first_signal_at_)) return;
-    say("second signal: killing everything");
     kill_everything();
+    say("second signal: everything is killed");
     killed_with_ = 128 + (signal == SIGINT ? SIGINT : SIGTERM);
     return;
   }

@@ -1,5 +1,5 @@
-// Words of a command for the person who started it: one line on stderr, `shoal: ...`. Results go to stdout by print().
-// The only place beside main functions that writes to the two streams directly.
+// Words of a command for the person who started it: one line on stderr, `shoal: ...`, which holds nobody up where it is
+// not read. Results go to stdout by print(), which waits for its reader.
 #pragma once
 
 #include <poll.h>
@@ -9,14 +9,13 @@
 #include <string>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/machine/unhindered_stream.h"
 
 namespace shoal {
 
 template <class... Parts>
 void say(const Parts&... parts) {
-  const std::string line = "shoal: " + compose(parts...) + "\n";
-  std::fwrite(line.data(), 1, line.size(), stderr);
-  std::fflush(stderr);
+  words_out().write("shoal: " + compose(parts...) + "\n");
 }
 
 template <class... Parts>

@@ -17,6 +17,7 @@
 #include "launch/stop_signals.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/machine/unhindered_stream.h"
 #include "runtime/trace/machine.h"
 #include "runtime/transport/caf_config.h"
 #include "runtime/transport/guard/peer_crashes.h"
@@ -171,6 +172,7 @@ int ActorProcess::run(const std::function<void(int)>& on_signal) {
     std::array<pollfd, 2> wakers{{{exit_->descriptor(), POLLIN, 0}, {signals.descriptor(), POLLIN, 0}}};
     ::poll(wakers.data(), wakers.size(), static_cast<int>(kTurn.count()));
     give_memory_back(turn);
+    words_out().go_on();
     look_at_keeper();
     const timespec no_wait{};
     const int signal = sigtimedwait(&set, nullptr, &no_wait);
@@ -222,6 +224,7 @@ void ActorProcess::end_at_once(int status) {
   }
   self->receive(caf::after(kOnTheWay) >> [] {});
   flush_log();
+  words_out().finish(kLastWords);
   _exit(status);
 }
 

@@ -4,12 +4,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/machine/unhindered_stream.h"
 #include "runtime/base/text/quantity_words.h"
 #include "runtime/trace/metrics/progress_line.h"
 #include "runtime/trace/metrics/summary_text.h"
@@ -25,10 +25,7 @@ int terminal_columns() {
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
 }
 
-void show_line(const std::string& line) {
-  std::fprintf(stderr, "%s\n", line.c_str());
-  std::fflush(stderr);
-}
+void show_line(const std::string& line) { words_out().write(line + "\n"); }
 
 struct Shower {
   ProgressStyle style;

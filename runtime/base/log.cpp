@@ -3,12 +3,13 @@
 
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <memory>
 #include <mutex>
 #include <vector>
+
+#include "runtime/base/machine/unhindered_stream.h"
 
 namespace shoal {
 namespace {
@@ -25,6 +26,17 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
   }
   return spdlog::level::info;
 }
+
+// Holds nobody up where stderr is not read.
+class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    words_out().write(std::string_view(line.data(), line.size()));
+  }
+  void flush_() override { words_out().go_on(); }
+};
 
 class TapSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
@@ -52,7 +64,7 @@ std::shared_ptr<spdlog::logger> make_logger(std::vector<spdlog::sink_ptr> sinks,
 // Never destroyed: the watchdog of a process that ends slowly may speak while static objects end.
 std::shared_ptr<spdlog::logger>& current() {
   static auto* const logger = new std::shared_ptr<spdlog::logger>(
-      make_logger({std::make_shared<spdlog::sinks::stderr_sink_mt>()}, LogLevel::kInfo));
+      make_logger({std::make_shared<StderrSink>()}, LogLevel::kInfo));
   return *logger;
 }
 
@@ -79,7 +91,7 @@ LogLevel log_level_named(std::string_view name) {
 Status open_log(const LogTarget& target) {
   std::vector<spdlog::sink_ptr> sinks;
   if (target.file.empty()) {
-    sinks.push_back(std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    sinks.push_back(std::make_shared<StderrSink>());
   } else {
     try {
       sinks.push_back(std::make_shared<spdlog::sinks::basic_file_sink_mt>(target.file));
@@ -88,7 +100,7 @@ Status open_log(const LogTarget& target) {
                                       "; check that its folder exists, may be written and has room"));
     }
     if (target.also_stderr) {
-      sinks.push_back(std::make_shared<spdlog::sinks::stderr_sink_mt>());
+      sinks.push_back(std::make_shared<StderrSink>());
       sinks.back()->set_level(spdlog::level::warn);
     }
   }

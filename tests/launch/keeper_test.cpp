@@ -358,6 +358,16 @@ TEST_F(KeeperTest, ChildrenHaveProcessGroupsOfTheirOwn) {
   EXPECT_EQ(pid, group);
 }
 
+// As `launch/set-up` asks before it builds.
+TEST_F(KeeperTest, ItsProgramIsHeldWhileItsProcessLives) {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  Ward asker = ward("asker", WardRole::kLeader, "flock --nonblock --exclusive '" + program + "' true");
+  asker.limits.finality = Finality::kEveryCode;
+  Keeper keeper({});
+  ASSERT_TRUE(keeper.add(asker).ok());
+  EXPECT_EQ(*keeper.run(), 1) << "0: nobody holds it";
+}
+
 TEST_F(KeeperTest, NothingOutlivesAKeeperThatIsKilled) {
   const pid_t keeper_pid = ::fork();
   if (keeper_pid == 0) {

@@ -9,6 +9,7 @@
 #include "launch/commands/run/blamed_peers.h"
 #include "launch/commands/run/keepers.h"
 #include "launch/commands/run/run_entry.h"
+#include "launch/commands/run/spawner_ward.h"
 #include "launch/keeper.h"
 #include "launch/open_files.h"
 #include "launch/processes/ports/free_ports.h"
@@ -16,40 +17,13 @@
 #include "launch/say.h"
 #include "launch/stop_signals.h"
 #include "runtime/base/file.h"
+#include "runtime/base/machine/unhindered_stream.h"
 #include "runtime/cluster/balance/rebalance_control.h"
 #include "runtime/executor/poison_hook.h"
 #include "runtime/transport/control/control_client.h"
 
 namespace shoal {
 namespace {
-
-std::vector<std::string> spawner_arguments(const KeepSpawnerOptions& options) {
-  std::vector<std::string> arguments = {
-      program_folder() + "/shoal", "internal-spawner", "--run",
-      options.run_directory,       "--listen",         host_port_text(options.listen)};
-  if (options.stop_at_step) arguments.insert(arguments.end(), {"--steps", compose(*options.stop_at_step)});
-  if (options.wait_timeout_s) arguments.insert(arguments.end(), {"--wait-timeout", compose(*options.wait_timeout_s)});
-  if (options.stopping) arguments.insert(arguments.end(), {"--stopping", compose(*options.stopping)});
-  if (options.is_announced) arguments.push_back("--announced");
-  if (options.join_line == JoinLine::kOmit) arguments.push_back("--own-nodes");
-  return arguments;
-}
-
-// Its own words and the progress line go to the person's terminal; its log goes to logs/.
-Ward spawner_ward(const KeepSpawnerOptions& options) {
-  Ward ward;
-  ward.name = "spawner process";
-  ward.role = WardRole::kLeader;
-  ward.program.arguments = spawner_arguments(options);
-  ward.again = ward.program;
-  ward.again->arguments.push_back("--restarted");
-  if (options.is_restarted) ward.program = *ward.again;
-  if (options.is_resumed && !options.is_restarted) ward.program.arguments.push_back("--resumed");
-  ward.stop_option = "--stopping";
-  ward.excuse = blame_peers(ward.name, RunDirectory{options.run_directory}.peer_note_of("spawner"));
-  ward.limits.final_codes = {0, 2, 3, 4, 5, 75, 130, 143};
-  return ward;
-}
 
 // The run can do without it for a while, and cannot begin without it: one that never came up ends the run, one that
 // did is started again as long as the run goes on.
@@ -91,13 +65,14 @@ bool has_storage(const RunDirectory& run) {
 // The line is the result of the command, and the last one of its start: it stands in either stream, once where both are
 // the same.
 void show_join_line(const std::string& line) {
-  print(line);
-  if (std::fflush(stdout) != 0) std::clearerr(stdout);  // whoever read it has gone: the run goes on
   struct stat out {};
   struct stat err {};
   const bool are_known = ::fstat(STDOUT_FILENO, &out) == 0 && ::fstat(STDERR_FILENO, &err) == 0;
+  words_out().write(line);
   if (are_known && out.st_dev == err.st_dev && out.st_ino == err.st_ino) return;
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  UnhinderedStream results(STDOUT_FILENO);  // whoever read it may have gone: the run goes on
+  results.write(line);
+  results.finish(std::chrono::seconds(1));
 }
 
 // Asked again and again: shows the line, once, as soon as storage has joined and that has been said; without storage
@@ -179,6 +154,7 @@ Result<int> run_spawner(const SpawnerOptions& options) {
   keep.listen = options.listen;
   keep.is_announced = options.listen.port != 0;
   keep.is_restarted = chosen->is_resumed;
+  keep.is_resumed = chosen->is_resumed;
   // Takes the address at which this run's nodes look for it, unless a person gives another.
   const auto known = last_spawner_address(run);
   set_spawner_json_aside(run);  // the line to paste is that of the start to come
