@@ -12,7 +12,7 @@
 
 #include "messages/actor_types.h"
 #include "runtime/trace/actor_board.h"
-#include "runtime/trace/metrics/branch_record.h"
+#include "runtime/trace/metrics/branches/branch_record.h"
 #include "runtime/trace/metrics/round_losses.h"
 #include "runtime/transport/control/control_server.h"
 #include "runtime/transport/control/enrolment.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/base/config.h"
-#include "runtime/trace/metrics/branch_record.h"
+#include "runtime/trace/metrics/branches/branch_record.h"
 
 namespace shoal {
 

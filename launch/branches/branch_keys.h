@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/base/config_keys.h"
-#include "runtime/trace/metrics/branch_record.h"
+#include "runtime/trace/metrics/branches/branch_record.h"
 
 namespace shoal {
 

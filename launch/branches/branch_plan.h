@@ -12,7 +12,7 @@
 
 #include "runtime/base/config.h"
 #include "runtime/base/error.h"
-#include "runtime/trace/metrics/branch_record.h"
+#include "runtime/trace/metrics/branches/branch_record.h"
 
 namespace shoal {
 

@@ -7,7 +7,7 @@
 #include "runtime/base/file.h"
 #include "runtime/journal/store.h"
 #include "runtime/storage/checkpoint_reader.h"
-#include "runtime/trace/metrics/branch_record.h"
+#include "runtime/trace/metrics/branches/branch_record.h"
 #include "tests/support/process_scene.h"
 
 namespace shoal::branch_test {

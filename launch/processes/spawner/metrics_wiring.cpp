@@ -9,6 +9,7 @@
 #include "launch/say.h"
 #include "launch/stop_signals.h"
 #include "model/layer_list.h"
+#include "runtime/base/file.h"
 #include "runtime/pipeline/schedule.h"
 
 namespace shoal {
@@ -16,8 +17,9 @@ namespace shoal {
 std::shared_ptr<Told> told_before(const RunDirectory& run, const Config& config) {
   auto told = std::make_shared<Told>();
   if (config.sync.mode != SyncMode::kDiloco) return told;
-  const auto losses = round_losses_in(run.metrics());
-  told->rounds = std::make_shared<RoundTally>(losses ? *losses : RoundLosses{});
+  auto file = open_input(run.metrics());
+  told->rounds =
+      std::make_shared<RoundTally>(file ? round_losses_before(std::move(*file)) : [] { return RoundLosses{}; });
   return told;
 }
 

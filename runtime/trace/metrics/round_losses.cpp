@@ -1,7 +1,9 @@
 // A run that is resumed after its last line names in its next step's line what that one had more than the steps.
 #include "runtime/trace/metrics/round_losses.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "runtime/base/compose.h"
 #include "runtime/base/text/json_fields.h"
@@ -28,6 +30,13 @@ void add_line(RoundLosses& sum, std::string_view line) {
   sum.approximated += count_field(json, "approximated").value_or(0);
 }
 
+RoundLosses sum_of_lines(ReadAt read_at) {
+  RoundLosses sum;
+  MetricsLines lines(std::move(read_at));
+  while (const auto line = lines.next()) add_line(sum, *line);
+  return sum;
+}
+
 }  // namespace
 
 std::string text_of(const RoundLosses& losses) {
@@ -38,10 +47,18 @@ std::string text_of(const RoundLosses& losses) {
 Result<RoundLosses> round_losses_in(const std::string& metrics_path) {
   auto file = open_input(metrics_path);
   if (!file) return file.failure();
-  RoundLosses sum;
-  MetricsLines lines(std::move(file->read_at));
-  while (const auto line = lines.next()) add_line(sum, *line);
-  return sum;
+  return sum_of_lines(std::move(file->read_at));
+}
+
+// Lines are added behind the last whole one of now, over what was left of another.
+std::function<RoundLosses()> round_losses_before(InputFile file) {
+  const auto end = read_lines_back(file, [](std::string_view) { return true; });
+  return [read_at = std::move(file.read_at), end = end ? *end : 0] {
+    return sum_of_lines([&](std::uint64_t at, std::span<char> into) -> Result<std::size_t> {
+      const auto count = std::min<std::uint64_t>(into.size(), end - std::min(end, at));
+      return count == 0 ? 0 : read_at(at, into.first(count));
+    });
+  };
 }
 
 void RoundTally::add(const MetricsOutput& line) {
@@ -50,7 +67,14 @@ void RoundTally::add(const MetricsOutput& line) {
     approximated_ += step->approximated.value_or(0);
   } else if (const auto* last = std::get_if<FinalRecord>(&line)) {
     lost_at_the_end_ = last->lost_tokens;
+    has_end_ = true;
   }
+}
+
+RoundLosses RoundTally::sum() const {
+  std::call_once(is_read_, [this] { before_ = read_before_(); });
+  const std::uint64_t at_the_end = has_end_ ? lost_at_the_end_.load() : before_.lost_at_the_end;
+  return {before_.lost_tokens + lost_tokens_, at_the_end, before_.approximated + approximated_};
 }
 
 }  // namespace shoal

@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 #include "runtime/trace/metrics/metrics_core.h"
 
 namespace shoal {
@@ -26,21 +30,27 @@ struct RoundLosses {
 // Adds up the whole lines of a metrics.jsonl of any size; lines that are no JSON count nothing. Errors: kIo.
 [[nodiscard]] Result<RoundLosses> round_losses_in(const std::string& metrics_path);
 
+// Fixes what the file has by now, and reads it when it is called, as above: a run of months has gigabytes, and its
+// start does not wait for them. What cannot be read counts nothing.
+[[nodiscard]] std::function<RoundLosses()> round_losses_before(InputFile file);
+
 // Goes on from there, line by line. One thread adds, any may ask.
 class RoundTally {
  public:
-  explicit RoundTally(RoundLosses before)
-      : lost_tokens_(before.lost_tokens),
-        lost_at_the_end_(before.lost_at_the_end),
-        approximated_(before.approximated) {}
+  // before: is called once, by who asks first.
+  explicit RoundTally(std::function<RoundLosses()> before) : read_before_(std::move(before)) {}
 
   void add(const MetricsOutput& line);
-  [[nodiscard]] RoundLosses sum() const { return {lost_tokens_, lost_at_the_end_, approximated_}; }
+  [[nodiscard]] RoundLosses sum() const;
 
  private:
-  std::atomic<std::uint64_t> lost_tokens_;
-  std::atomic<std::uint64_t> lost_at_the_end_;
-  std::atomic<std::uint64_t> approximated_;
+  std::function<RoundLosses()> read_before_;
+  mutable std::once_flag is_read_;
+  mutable RoundLosses before_;
+  std::atomic<std::uint64_t> lost_tokens_ = 0;
+  std::atomic<std::uint64_t> lost_at_the_end_ = 0;
+  std::atomic<bool> has_end_ = false;  // a last line was added
+  std::atomic<std::uint64_t> approximated_ = 0;
 };
 
 }  // namespace shoal

@@ -7,27 +7,12 @@
 #include <random>
 #include <vector>
 
+#include "tests/runtime/trace/metrics/counted_text.h"
+
 namespace shoal::metrics_lines_test {
 namespace {
 
 using Lines = std::vector<std::string>;
-
-// A file that can change between two reads; it counts what is read.
-struct CountedText {
-  std::string text;
-  std::uint64_t most_at_once = 0;
-  std::uint64_t all = 0;
-
-  [[nodiscard]] InputFile input() {
-    const auto read_at = [this](std::uint64_t at, std::span<char> into) -> Result<std::size_t> {
-      const auto part = std::string_view(text).substr(std::min<std::size_t>(at, text.size()));
-      most_at_once = std::max<std::uint64_t>(most_at_once, into.size());
-      all += std::min(part.size(), into.size());
-      return part.copy(into.data(), into.size());
-    };
-    return {text.size(), read_at};
-  }
-};
 
 Lines rest_of(MetricsLines& lines) {
   Lines found;

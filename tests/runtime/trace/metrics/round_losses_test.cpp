@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/runtime/data/scratch.h"
+#include "tests/runtime/trace/metrics/counted_text.h"
 
 namespace shoal::round_losses_test {
 namespace {
@@ -51,12 +52,37 @@ TEST(RoundLosses, AreAddedUpOverAFile) {
 TEST(RoundLosses, AreTheSameLineByLineAndAfterARestart) {
   const auto lines = some_lines();
   for (std::ptrdiff_t before = 0; before <= static_cast<std::ptrdiff_t>(lines.size()); ++before) {
-    RoundTally tally(losses_in(text_of_lines({lines.begin(), lines.begin() + before})));
+    CountedText file{text_of_lines({lines.begin(), lines.begin() + before})};
+    RoundTally tally(round_losses_before(file.input()));
     for (auto line = lines.begin() + before; line != lines.end(); ++line) tally.add(*line);
     EXPECT_EQ(tally.sum(), (RoundLosses{130, 150, 3})) << before;
     tally.add(step(4, 25, 0));  // from a run that goes on: 20 of them are the last line's
     EXPECT_EQ(tally.sum().lost(), 155U) << before;
   }
+}
+
+// A start of a long run does not wait for what a person may ask for later.
+TEST(RoundLosses, OfAFileAreReadByWhoAsksFirstHoweverItHasGrownSince) {
+  std::string text;
+  for (std::uint64_t number = 0; number < 1000; ++number) text += text_of_lines({step(number, number % 100, 1)});
+  CountedText file{text + "{\"branch\":0,\"step\":1000,\"loss\":" + std::string(2000, ' ')};
+  RoundTally tally(round_losses_before(file.input()));
+  EXPECT_LE(file.all, std::uint64_t{64} << 10U);
+  file.text = text;  // the torn line gives way to others
+  for (std::uint64_t number = 1000; number < 1010; ++number) {
+    file.text += text_of_lines({step(number, 7, 2)});
+    tally.add(step(number, 7, 2));
+  }
+  EXPECT_EQ(tally.sum(), (RoundLosses{49'500 + 70, 0, 1000 + 20}));
+  const std::uint64_t read = file.all;
+  EXPECT_GE(read, text.size());
+  EXPECT_EQ(tally.sum(), (RoundLosses{49'500 + 70, 0, 1000 + 20}));
+  EXPECT_EQ(file.all, read) << "once";
+}
+
+TEST(RoundLosses, OfAnEmptyFileAreNone) {
+  CountedText none;
+  EXPECT_EQ(RoundTally(round_losses_before(none.input())).sum(), RoundLosses{});
 }
 
 TEST(RoundLosses, HaveWords) {

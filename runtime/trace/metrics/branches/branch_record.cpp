@@ -1,13 +1,15 @@
 // A line that is damaged tells of no branch.
-#include "runtime/trace/metrics/branch_record.h"
+#include "runtime/trace/metrics/branches/branch_record.h"
 
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
+#include "messages/values/run_events.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
 #include "runtime/base/text/json_text.h"
+#include "runtime/trace/metrics/branches/branch_search.h"
 #include "runtime/trace/metrics/metrics_lines.h"
 
 namespace shoal {
@@ -67,9 +69,8 @@ std::vector<BranchRecord> branches_told_by(const std::string& path) {
   std::vector<BranchRecord> told;
   const auto file = open_input(path);
   if (!file) return told;
-  (void)read_lines_back(*file, [&told](std::string_view line) {
+  (void)read_between_branches_back(*file, [&told](std::string_view line) {
     if (auto record = record_in(line)) told.push_back(std::move(*record));
-    return false;
   });
   return told;
 }

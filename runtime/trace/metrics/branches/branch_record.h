@@ -38,7 +38,8 @@ struct BranchRecord {
 
 [[nodiscard]] std::string to_json_line(const BranchRecord& record);
 
-// Every branch that the file records, the newest first. Reads all of it, from the end.
+// Every branch that the file records, the newest first. Reads from the end, and leaves out what lies between the steps
+// of one branch (branch_search.h).
 [[nodiscard]] std::vector<BranchRecord> branches_told_by(const std::string& path);
 // The newest one, where no step's line follows its own. Reads from the end, no further back than a step's line.
 [[nodiscard]] std::optional<BranchRecord> branch_without_steps(const std::string& path);

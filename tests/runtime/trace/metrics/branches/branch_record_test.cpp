@@ -1,5 +1,5 @@
 // The line of a branch, and what is found of it.
-#include "runtime/trace/metrics/branch_record.h"
+#include "runtime/trace/metrics/branches/branch_record.h"
 
 #include <gtest/gtest.h>
 
