@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <span>
 
@@ -96,22 +97,21 @@ Result<Microbatch> EvaluationPlan::microbatch(std::uint64_t batch, MicrobatchId 
   return Microbatch{.inputs = std::move(inputs).finish(), .targets = std::move(targets).finish()};
 }
 
-std::uint64_t EvaluationPlan::target_count(std::uint64_t batches) const {
-  return std::min(batches * sequences_ * context_, tokens_->split().validation - 1);
+TextBytes::TextBytes(const Tokenizer& tokenizer) : bytes_(static_cast<std::size_t>(tokenizer.vocabulary_size())) {
+  for (std::size_t token = 0; token < bytes_.size(); ++token) {
+    const auto id = static_cast<std::int32_t>(token);
+    if (id != tokenizer.end_of_text()) bytes_[token] = static_cast<std::uint32_t>(tokenizer.bytes_of(id).size());
+  }
 }
 
-Result<std::uint64_t> EvaluationPlan::target_bytes(std::uint64_t batches, const Tokenizer& tokenizer) const {
-  std::vector<std::uint64_t> bytes_of(static_cast<std::size_t>(tokenizer.vocabulary_size()));
-  for (std::size_t token = 0; token < bytes_of.size(); ++token) {
-    bytes_of[token] = tokenizer.bytes_of(static_cast<std::int32_t>(token)).size();
-  }
-  const std::uint64_t count = target_count(batches);
-  std::vector<std::int32_t> piece(std::min<std::uint64_t>(count, 65536));
+std::uint64_t TextBytes::of(const TensorBlob& targets) const {
   std::uint64_t bytes = 0;
-  for (std::uint64_t done = 0; done < count; done += piece.size()) {
-    piece.resize(std::min<std::uint64_t>(piece.size(), count - done));
-    if (const Status read = tokens_->read(tokens_->split().train + 1 + done, piece); !read) return read.failure();
-    for (const std::int32_t token : piece) bytes += bytes_of[static_cast<std::size_t>(token)];
+  for (std::int64_t i = 0; i < targets.element_count(); ++i) {
+    const std::int32_t target = targets.as<std::int32_t>()[i];
+    if (target == kNoTarget) continue;
+    const auto token = static_cast<std::size_t>(target);
+    ENSURE(target >= 0 && token < bytes_.size(), "a target is a token");
+    bytes += bytes_[token];
   }
   return bytes;
 }
@@ -127,7 +127,7 @@ Result<std::vector<Microbatch>> evaluation_microbatches(const EvaluationPlan& pl
 }
 
 double bits_per_byte(double nats, std::uint64_t tokens, std::uint64_t bytes) {
-  ENSURE(bytes > 0, "targets have bytes");
+  if (bytes == 0) return std::numeric_limits<double>::quiet_NaN();
   return nats / std::numbers::ln2 * static_cast<double>(tokens) / static_cast<double>(bytes);
 }
 

@@ -42,9 +42,6 @@ class EvaluationPlan {
   [[nodiscard]] std::uint32_t microbatch_count(std::uint64_t batch) const;
   // Errors: those of Tokens::read().
   [[nodiscard]] Result<Microbatch> microbatch(std::uint64_t batch, MicrobatchId microbatch) const;
-  // Targets of the first `batches` batches, and the bytes they stand for (bits per byte).
-  [[nodiscard]] std::uint64_t target_count(std::uint64_t batches) const;
-  [[nodiscard]] Result<std::uint64_t> target_bytes(std::uint64_t batches, const Tokenizer& tokenizer) const;
 
  private:
   std::shared_ptr<const Tokens> tokens_;
@@ -57,7 +54,20 @@ class EvaluationPlan {
 // All microbatches of one batch, in order. Errors: those of Tokens::read().
 [[nodiscard]] Result<std::vector<Microbatch>> evaluation_microbatches(const EvaluationPlan& plan, std::uint64_t batch);
 
-// nats: mean loss per token. nats / ln 2 x tokens / bytes.
+// Counts the bytes of text that targets stand for. The token that ends a text stands for none: it is in no text, so its
+// loss counts and its word "<|endoftext|>" does not.
+class TextBytes {
+ public:
+  explicit TextBytes(const Tokenizer& tokenizer);
+
+  // targets: int32, tokens of the tokenizer (ensured), or -1, which counts nothing.
+  [[nodiscard]] std::uint64_t of(const TensorBlob& targets) const;
+
+ private:
+  std::vector<std::uint32_t> bytes_;  // by token
+};
+
+// nats: mean loss per token. nats / ln 2 x tokens / bytes; without bytes it is not a number.
 [[nodiscard]] double bits_per_byte(double nats, std::uint64_t tokens, std::uint64_t bytes);
 
 }  // namespace shoal

@@ -191,16 +191,22 @@ std::optional<CostToGoPlanner::Choice> CostToGoPlanner::choose_with_credit(const
   const auto& replicas = (*request.members)[stage];
   const bool ignores_bans = bans_.is_empty() || are_all_banned(replicas, now);
   const auto has_credit = [&](Incarnation replica) { return !request.without_credit->contains(replica); };
-  if (costs.with_credit().empty() && std::ranges::any_of(replicas, has_credit)) costs.open_all();
-  std::optional<Incarnation> free;
-  for (auto next = costs.with_credit().begin(); next != costs.with_credit().end() && !free;) {
-    const Incarnation replica = next->second;
-    ++next;
-    if (request.without_credit->contains(replica)) {
-      costs.close(replica);
-    } else if (ignores_bans || !bans_.holds(replica, now)) {
-      free = replica;
+  const auto first_free = [&]() -> std::optional<Incarnation> {
+    for (auto next = costs.with_credit().begin(); next != costs.with_credit().end();) {
+      const Incarnation replica = next->second;
+      ++next;
+      if (request.without_credit->contains(replica)) {
+        costs.close(replica);
+      } else if (ignores_bans || !bans_.holds(replica, now)) {
+        return replica;
+      }
     }
+    return std::nullopt;
+  };
+  std::optional<Incarnation> free = first_free();
+  if (!free && costs.with_credit().empty() && std::ranges::any_of(replicas, has_credit)) {
+    costs.open_all();
+    free = first_free();
   }
   if (!free) return std::nullopt;
   const auto best = cheapest(stage, *request.members, now);

@@ -40,7 +40,7 @@ const char* DataLoaderCore::state() const {
   if (phase_ != Phase::kWorking) return "asking who holds what";
   if (!work_) return "at the target";
   if (work_->purpose == Purpose::kEvaluate) return "evaluating";
-  return work_->answered == work_->items.size() ? "all answered, waiting for the commit" : "training";
+  return work_->items.is_settled() ? "all answered, waiting for the commit" : "training";
 }
 
 void DataLoaderCore::begin_at(const View& past) {
@@ -72,12 +72,11 @@ bool DataLoaderCore::leave_out_quarantined() {
   bool has_changed = false;
   if (!work_ || work_->purpose != Purpose::kTrain) return has_changed;
   for (const MicrobatchId microbatch : view_.quarantined()) {
-    if (microbatch.value >= work_->items.size()) continue;
-    Item& item = work_->items[microbatch.value];
-    if (item.progress == Progress::kLeftOut) continue;
-    if (item.progress != Progress::kAnswered) ++work_->answered;
-    if (item.progress == Progress::kInFlight) planner_->answered(microbatch, item.path);
-    item.progress = Progress::kLeftOut;
+    if (!work_->items.has(microbatch)) continue;
+    const WorkItem& item = work_->items.at(microbatch);
+    if (item.state == WorkState::kLeftOut) continue;
+    if (item.state == WorkState::kInFlight) planner_->answered(microbatch, item.path);
+    work_->items.left_out(microbatch);
     has_changed = true;
   }
   return has_changed;
@@ -95,25 +94,19 @@ void DataLoaderCore::begin_work(Instant now) {
   if (work_ || is_over()) return;
   if (const auto extent = evaluation_due()) return begin_evaluation(*extent, now);
   if (view_.committed_steps() >= config_.target_steps) return;
-  Work work;
-  work.step = StepId{view_.committed_steps()};
-  work.items.resize(config_.microbatches);
   planner_->begin_work();
   credits_.begin_step();
-  work_ = std::move(work);
+  work_ = Work{Purpose::kTrain, EvaluationExtent::kPeriodic, StepId{view_.committed_steps()},
+               WorkList(Purpose::kTrain, config_.microbatches)};
   (void)leave_out_quarantined();
 }
 
 void DataLoaderCore::begin_evaluation(EvaluationExtent extent, Instant now) {
-  Work work;
-  work.purpose = Purpose::kEvaluate;
-  work.extent = extent;
-  work.step = StepId{view_.committed_steps()};
-  work.items.resize(source_->evaluation_count(extent));
-  ENSURE(!work.items.empty(), "an evaluation has at least one microbatch");
-  work.silent_since = now;
+  const std::uint32_t count = source_->evaluation_count(extent);
+  ENSURE(count > 0, "an evaluation has at least one microbatch");
   planner_->begin_work();
-  work_ = std::move(work);
+  work_ = Work{Purpose::kEvaluate, extent, StepId{view_.committed_steps()}, WorkList(Purpose::kEvaluate, count)};
+  work_->silent_since = now;
 }
 
 Letter DataLoaderCore::question_for(StageId stage) const {
@@ -125,8 +118,15 @@ std::vector<Letter> DataLoaderCore::ask_holders(Instant now) {
   holders_due_ = now + config_.holders_timeout;
   holders_heard_.clear();
   held_.clear();
+  return ask_unheard(now);
+}
+
+std::vector<Letter> DataLoaderCore::ask_unheard(Instant now) {
+  ask_again_at_ = now + config_.ask_again;
   std::vector<Letter> out;
-  for (std::uint32_t stage = 0; stage < config_.stages; ++stage) out.push_back(question_for(StageId{stage}));
+  for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
+    if (!holders_heard_.contains(StageId{stage})) out.push_back(question_for(StageId{stage}));
+  }
   return out;
 }
 
@@ -153,25 +153,18 @@ std::vector<Letter> DataLoaderCore::tick(Instant now) {
     return serves_every_stage(members_of(view_, config_.stages)) ? ask_holders(now) : std::vector<Letter>{};
   }
   if (phase_ == Phase::kAskingHolders) {
-    if (holders_heard_.size() < config_.stages && now < holders_due_) return {};
+    if (holders_heard_.size() < config_.stages && now < holders_due_) {
+      return now < ask_again_at_ ? std::vector<Letter>{} : ask_unheard(now);
+    }
     phase_ = Phase::kWorking;
   }
   begin_work(now);
   std::vector<Letter> out = give_up_evaluation(now);
-  const bool is_complete = work_ && work_->answered == work_->items.size();
-  if (is_complete && work_->purpose == Purpose::kEvaluate) append(out, finish_evaluation(now));
   append(out, dispatch(now));
   append(out, repeat_overdue(now));
   append(out, announce(now));
   append(out, tell_how_far(now));
   return out;
-}
-
-void DataLoaderCore::CreditBook::take(const std::vector<Incarnation>& path) {
-  ++microbatches;
-  for (std::size_t stage = 0; stage < path.size(); ++stage) {
-    if (++in_flight[path[stage]] >= credits[stage]) without_credit.insert(path[stage]);
-  }
 }
 
 DataLoaderCore::CreditBook DataLoaderCore::credits_now() const {
@@ -181,10 +174,20 @@ DataLoaderCore::CreditBook DataLoaderCore::credits_now() const {
   for (const auto& replicas : members) {
     credits.credits.push_back(credits_of_stage(credits_.now(), credits_.most(), replicas.size(), most));
   }
-  for (const Item& item : work_->items) {
-    if (item.progress == Progress::kInFlight) credits.take(item.path);
+  for (std::size_t stage = 0; stage < work_->items.held().size(); ++stage) {
+    for (const auto& [replica, held] : work_->items.held()[stage]) {
+      if (held >= credits.credits[stage]) credits.without_credit.insert(replica);
+    }
   }
   return credits;
+}
+
+// After a microbatch has left on that path.
+void DataLoaderCore::note_credits(const std::vector<Incarnation>& path, CreditBook& credits) const {
+  for (std::size_t stage = 0; stage < path.size(); ++stage) {
+    const bool has_none = work_->items.held()[stage].at(path[stage]) >= credits.credits[stage];
+    if (has_none) credits.without_credit.insert(path[stage]);
+  }
 }
 
 Members DataLoaderCore::candidates() const {
@@ -204,37 +207,39 @@ std::vector<Letter> DataLoaderCore::dispatch(Instant now) {
   const Members members = candidates();
   if (!serves_every_stage(members)) return out;
   CreditBook credits = credits_now();
-  for (std::size_t i = 0; i < work_->items.size(); ++i) {
-    Item& item = work_->items[i];
-    const MicrobatchId microbatch{static_cast<std::uint32_t>(i)};
-    if (item.progress != Progress::kWaiting || !plan(item, microbatch, members, credits, now)) continue;
-    append(out, send(item, microbatch, now));
-    if (item.progress != Progress::kInFlight) break;
-    credits.take(item.path);
-  }
+  // Each microbatch of the first step after a (re)start may have holders of its own.
+  const bool has_holders = work_->purpose == Purpose::kTrain && !held_.empty();
+  const std::size_t sorts = has_holders ? work_->items.size() : planner_->sorts(members);
+  work_->items.offer(sorts, [&](MicrobatchId microbatch) {
+    if (!plan(microbatch, members, credits, now)) return Offered::kRefused;
+    append(out, send(microbatch, now));
+    const WorkItem& item = work_->items.at(microbatch);
+    if (item.state != WorkState::kInFlight) return Offered::kNoMore;
+    note_credits(item.path, credits);
+    return Offered::kTaken;
+  });
   return out;
 }
 
 // Plans a path. A stage with a known holder keeps it, so that a restart makes no duplicates; else the planner chooses.
-bool DataLoaderCore::plan(Item& item, MicrobatchId microbatch, const Members& members, const CreditBook& credits,
-                          Instant now) {
+bool DataLoaderCore::plan(MicrobatchId microbatch, const Members& members, const CreditBook& credits, Instant now) {
   const auto held = held_.find(microbatch);
   const bool is_held = work_->purpose == Purpose::kTrain && held != held_.end();
   const auto has_no_credit = [&](const auto& holder) { return credits.without_credit.contains(holder.second); };
   if (is_held && std::ranges::any_of(held->second, has_no_credit)) return false;
   const auto* holders = is_held ? &held->second : nullptr;
-  const std::size_t waiting = work_->items.size() - work_->answered - credits.microbatches;
-  auto path = planner_->plan({microbatch, work_->purpose, &members, &credits.without_credit, holders, waiting}, now);
+  auto path = planner_->plan(
+      {microbatch, work_->purpose, &members, &credits.without_credit, holders, work_->items.waiting()}, now);
   if (!path) return false;
-  item.path = std::move(*path);
-  item.reasons.clear();
-  for (std::size_t stage = 0; stage < item.path.size(); ++stage) item.reasons.push_back(planner_->reason(stage));
+  std::vector<std::string_view> reasons;
+  for (std::size_t stage = 0; stage < path->size(); ++stage) reasons.push_back(planner_->reason(stage));
+  work_->items.plan(microbatch, std::move(*path), std::move(reasons));
   return true;
 }
 
 std::string_view DataLoaderCore::reason_of(MicrobatchId microbatch, std::size_t stage) const {
-  if (!work_ || microbatch.value >= work_->items.size()) return {};
-  const auto& reasons = work_->items[microbatch.value].reasons;
+  if (!work_ || !work_->items.has(microbatch)) return {};
+  const auto& reasons = work_->items.at(microbatch).reasons;
   return stage < reasons.size() ? reasons[stage] : std::string_view{};
 }
 
@@ -247,22 +252,21 @@ Result<Sample> DataLoaderCore::sample_of(MicrobatchId microbatch) const {
 }
 
 // Says that the text cannot be read, or that it is read again: to the supervisor, who tells the metrics actor.
-template <class Value>
-std::vector<Letter> DataLoaderCore::note_reading(const Result<Value>& read, Instant now) {
+std::vector<Letter> DataLoaderCore::note_reading(const Result<Sample>& read, Instant now) {
   const std::uint64_t step = view_.committed_steps();
-  const auto event = read.ok() ? data_.read(step) : data_.failed(read.failure().message, step, now);
+  const auto event = read.ok() ? data_.read(step) : data_.failed(read.failure(), step, now);
   if (!event) return {};
   return {Letter{{}, to_supervisor(), *event}};
 }
 
 // The item stays as it is if its sample cannot be read.
-std::vector<Letter> DataLoaderCore::send(Item& item, MicrobatchId microbatch, Instant now) {
+std::vector<Letter> DataLoaderCore::send(MicrobatchId microbatch, Instant now) {
   auto sample = sample_of(microbatch);
   std::vector<Letter> out = note_reading(sample, now);
-  item.due = now + doubled(config_.send_again, item.repeats, kSendAgainCeiling);
+  const WorkItem& item = work_->items.at(microbatch);
+  work_->items.set_due(microbatch, now + doubled(config_.send_again, item.repeats, kSendAgainCeiling));
   if (!sample) return out;
-  item.progress = Progress::kInFlight;
-  item.sent = now;
+  work_->items.sent(microbatch, sample->target_bytes, now);
   Forward forward;
   forward.cause.run = config_.run;
   forward.cause.branch = view_.branch();
@@ -284,16 +288,13 @@ std::vector<Letter> DataLoaderCore::send(Item& item, MicrobatchId microbatch, In
 
 std::vector<Letter> DataLoaderCore::answered(const Backward& backward, Instant now) {
   const bool is_ours = work_ && backward.purpose == work_->purpose && backward.cause.branch == view_.branch() &&
-                       backward.cause.step == work_->step && backward.cause.microbatch.value < work_->items.size();
+                       backward.cause.step == work_->step && work_->items.has(backward.cause.microbatch);
   if (!is_ours) return {};
-  Item& item = work_->items[backward.cause.microbatch.value];
-  if (item.progress != Progress::kInFlight) return {};
+  const WorkItem& item = work_->items.at(backward.cause.microbatch);
+  if (item.state != WorkState::kInFlight) return {};
   learn(item, backward, now);
   planner_->answered(backward.cause.microbatch, item.path);
-  item.progress = Progress::kAnswered;
-  item.loss_sum = backward.loss_sum;
-  item.token_count = backward.token_count;
-  ++work_->answered;
+  work_->items.answered(backward.cause.microbatch, backward.loss_sum, backward.token_count);
   work_->silent_since = now;
   std::vector<Letter> out = finish_if_answered(now);
   append(out, dispatch(now));
@@ -302,7 +303,7 @@ std::vector<Letter> DataLoaderCore::answered(const Backward& backward, Instant n
 
 // A planned hop that is not in the trail was replaced on the way: whoever did so could not reach it. Not so one that
 // has answered others since: it was frozen then, or the router still had an earlier path of this microbatch.
-void DataLoaderCore::learn(const Item& item, const Backward& backward, Instant now) {
+void DataLoaderCore::learn(const WorkItem& item, const Backward& backward, Instant now) {
   if (backward.purpose == Purpose::kTrain) {
     planner_->learn(backward.trail);
     if (item.repeats == 0) credits_.answered(milliseconds(now - item.sent), backward.trail);
@@ -318,7 +319,7 @@ void DataLoaderCore::learn(const Item& item, const Backward& backward, Instant n
 }
 
 std::vector<Letter> DataLoaderCore::finish_if_answered(Instant now) {
-  if (work_->answered < work_->items.size()) return {};
+  if (!work_->items.is_settled()) return {};
   if (work_->purpose == Purpose::kTrain) {
     work_->announcements = 0;
     work_->announce_due = now;
@@ -327,19 +328,12 @@ std::vector<Letter> DataLoaderCore::finish_if_answered(Instant now) {
   return finish_evaluation(now);
 }
 
-// Waits, with all answers there, while the text of its targets cannot be read.
 std::vector<Letter> DataLoaderCore::finish_evaluation(Instant now) {
-  if (data_.lasts(now)) return {};
-  const auto bytes = source_->evaluation_target_bytes(work_->extent);
-  std::vector<Letter> out = note_reading(bytes, now);
-  if (!bytes) return out;
-  EvaluationResult result = evaluation_result();
-  result.target_bytes = *bytes;
+  const EvaluationResult result = evaluation_result();
   evaluated_ = {view_.branch(), view_.committed_steps()};
   work_.reset();
   begin_work(now);
-  append(out, {Letter{{}, to_metrics(), result}, Letter{{}, to_supervisor(), result}});
-  return out;
+  return {Letter{{}, to_metrics(), result}, Letter{{}, to_supervisor(), result}};
 }
 
 // Added in the order of the microbatches, whatever order they came in: equal runs give equal bits.
@@ -349,18 +343,21 @@ EvaluationResult DataLoaderCore::evaluation_result() const {
   result.step = view_.committed_steps();
   result.complete = work_->extent == EvaluationExtent::kLast;
   result.windows_planned = source_->evaluation_windows(work_->extent);
-  result.windows = result.windows_planned * work_->answered / work_->items.size();
-  for (const Item& item : work_->items) {
+  result.windows = result.windows_planned * work_->items.settled() / work_->items.size();
+  for (std::uint32_t i = 0; i < work_->items.size(); ++i) {
+    const WorkItem& item = work_->items.at(MicrobatchId{i});
+    if (item.state != WorkState::kAnswered) continue;
     result.loss_sum += item.loss_sum;
     result.token_count += item.token_count;
+    result.target_bytes += item.target_bytes;
   }
   return result;
 }
 
 std::vector<Letter> DataLoaderCore::announce(Instant now) {
   std::vector<Letter> out;
-  const bool is_due = work_ && work_->purpose == Purpose::kTrain && work_->answered == work_->items.size() &&
-                      now >= work_->announce_due;
+  const bool is_due =
+      work_ && work_->purpose == Purpose::kTrain && work_->items.is_settled() && now >= work_->announce_due;
   if (!is_due) return out;
   work_->announce_due = now + doubled(config_.repeat_first, work_->announcements++, config_.repeat_ceiling);
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
@@ -372,11 +369,10 @@ std::vector<Letter> DataLoaderCore::announce(Instant now) {
 std::vector<Letter> DataLoaderCore::repeat_overdue(Instant now) {
   std::vector<Letter> out;
   if (!work_) return out;
-  for (std::size_t i = 0; i < work_->items.size(); ++i) {
-    Item& item = work_->items[i];
-    if (item.progress != Progress::kInFlight || now < item.due) continue;
-    ++item.repeats;
-    append(out, send(item, MicrobatchId{static_cast<std::uint32_t>(i)}, now));
+  for (const MicrobatchId microbatch : work_->items.in_flight()) {
+    if (now < work_->items.at(microbatch).due) continue;
+    work_->items.repeat(microbatch);
+    append(out, send(microbatch, now));
   }
   return out;
 }
@@ -406,7 +402,7 @@ std::vector<Letter> DataLoaderCore::give_up_evaluation(Instant now) {
   if (waits_for_rounds()) work_->silent_since = now;
   if (now - work_->silent_since < config_.evaluation_timeout) return {};
   const RunEvent event{RunEventKind::kEvaluationGivenUp, "data_loader",
-                       compose(work_->answered, " of ", work_->items.size(), " microbatches were answered"),
+                       compose(work_->items.settled(), " of ", work_->items.size(), " microbatches were answered"),
                        view_.committed_steps()};
   ++evaluations_given_up_;
   evaluated_ = {view_.branch(), view_.committed_steps()};
@@ -420,9 +416,10 @@ std::vector<Letter> DataLoaderCore::give_up_evaluation(Instant now) {
 std::vector<Letter> DataLoaderCore::tell_how_far(Instant now) {
   const bool is_last = work_ && work_->purpose == Purpose::kEvaluate && work_->extent == EvaluationExtent::kLast;
   if (!is_last) return {};
-  const bool is_due = !work_->told || (work_->answered != *work_->told && now - work_->told_at >= config_.tell_every);
+  const bool is_due =
+      !work_->told || (work_->items.settled() != *work_->told && now - work_->told_at >= config_.tell_every);
   if (!is_due) return {};
-  work_->told = work_->answered;
+  work_->told = work_->items.settled();
   work_->told_at = now;
   EvaluationResult so_far = evaluation_result();
   so_far.complete = false;
@@ -434,12 +431,8 @@ void DataLoaderCore::missing(const Missing& missing, Instant now) {
                        missing.order.step == work_->step && missing.upstream == Incarnation{};
   if (!is_ours) return;
   for (const MicrobatchId microbatch : missing.microbatches) {
-    if (microbatch.value >= work_->items.size()) continue;
-    Item& item = work_->items[microbatch.value];
-    if (item.progress != Progress::kAnswered) continue;
-    item.progress = Progress::kInFlight;
-    item.due = now + config_.send_again;
-    --work_->answered;
+    if (!work_->items.has(microbatch) || work_->items.at(microbatch).state != WorkState::kAnswered) continue;
+    work_->items.unanswered(microbatch, now + config_.send_again);
   }
 }
 
@@ -447,12 +440,9 @@ void DataLoaderCore::missing(const Missing& missing, Instant now) {
 void DataLoaderCore::replica_removed(Incarnation replica, StageId stage) {
   if (!work_) return;
   const Members members = members_of(view_, config_.stages);
-  for (std::size_t i = 0; i < work_->items.size(); ++i) {
-    Item& item = work_->items[i];
-    if (item.path.size() <= stage.value || item.path[stage.value] != replica) continue;
-    const auto other = replacement_hop(members[stage.value], MicrobatchId{static_cast<std::uint32_t>(i)}, replica);
-    if (other) item.path[stage.value] = *other;
-  }
+  work_->items.replace(stage, replica, [&](MicrobatchId microbatch) {
+    return replacement_hop(members[stage.value], microbatch, replica);
+  });
 }
 
 }  // namespace shoal

@@ -33,6 +33,7 @@
 #include "runtime/pipeline/data_wait.h"
 #include "runtime/pipeline/path_planner.h"
 #include "runtime/pipeline/schedule.h"
+#include "runtime/pipeline/work/work_list.h"
 
 namespace shoal {
 
@@ -40,6 +41,7 @@ namespace shoal {
 struct Sample {
   TensorBlob inputs;
   TensorBlob targets;
+  std::uint64_t target_bytes = 0;  // of an evaluation: the bytes of text that its targets stand for
 };
 
 enum class EvaluationExtent : std::uint8_t { kPeriodic, kLast };  // eval.batches of them, or eval.final_batches
@@ -50,7 +52,6 @@ class SampleSource {
   virtual ~SampleSource() = default;
   [[nodiscard]] virtual Result<Sample> training(StepId step, MicrobatchId microbatch) const = 0;
   [[nodiscard]] virtual std::uint32_t evaluation_count(EvaluationExtent extent) const = 0;
-  [[nodiscard]] virtual Result<std::uint64_t> evaluation_target_bytes(EvaluationExtent extent) const = 0;
   [[nodiscard]] virtual std::uint64_t evaluation_windows(EvaluationExtent extent) const = 0;
   [[nodiscard]] virtual Result<Sample> evaluation(MicrobatchId microbatch) const = 0;
 };
@@ -66,7 +67,9 @@ struct DataLoaderConfig {
   std::uint64_t seed = 1;
   std::uint64_t target_steps = 1;    // plan no step at or beyond it; the last evaluation follows its commit
   std::uint64_t evaluate_every = 0;  // steps applied; 0: only the one at the end
-  Duration holders_timeout = std::chrono::milliseconds(500);
+  // For the answers of all groups: they come when every member has ended the work it is at (holder_survey.h).
+  Duration holders_timeout = std::chrono::minutes(5);
+  Duration ask_again = std::chrono::seconds(2);            // a group that may have been started after the question came
   Duration repeat_first = std::chrono::milliseconds(200);  // repeats AllAnswered, until the Commit is read; doubles
   Duration repeat_ceiling = std::chrono::seconds(5);
   Duration send_again = std::chrono::seconds(30);         // a Forward whose router may have lost its memory; doubles
@@ -99,39 +102,26 @@ class DataLoaderCore {
   // Why it sends or does not: for `shoal ps`.
   [[nodiscard]] const char* state() const;
   [[nodiscard]] std::uint64_t evaluations_given_up() const { return evaluations_given_up_; }
+  // The microbatches of the step or evaluation under way; nothing between them.
+  [[nodiscard]] const WorkList* items() const { return work_ ? &work_->items : nullptr; }
 
  private:
   enum class Phase : std::uint8_t { kFollowing, kAskingHolders, kWorking };
-  enum class Progress : std::uint8_t { kWaiting, kInFlight, kAnswered, kLeftOut };
-  struct Item {
-    Progress progress = Progress::kWaiting;
-    std::vector<Incarnation> path;
-    std::vector<std::string_view> reasons;  // why the planner took each; empty where its policy says none
-    Instant sent;
-    Instant due;  // in flight: when it is sent once more
-    int repeats = 0;
-    double loss_sum = 0;
-    std::uint64_t token_count = 0;
-  };
-  // What is in flight, and who has no credit left.
+  // Who has no credit left.
   struct CreditBook {
-    std::map<Incarnation, std::uint32_t> in_flight{};
-    std::set<Incarnation> without_credit{};
-    std::size_t microbatches = 0;
     std::vector<std::uint32_t> credits{};  // of a replica, by stage
-    void take(const std::vector<Incarnation>& path);
+    std::set<Incarnation> without_credit{};
   };
   // The microbatches of one step or of one evaluation.
   struct Work {
     Purpose purpose = Purpose::kTrain;
     EvaluationExtent extent = EvaluationExtent::kPeriodic;
     StepId step;  // evaluation: steps applied
-    std::vector<Item> items;
-    std::size_t answered = 0;         // or left out
-    Instant silent_since;             // evaluation: without an answer that could have come
-    Instant told_at;                  // the last evaluation: when it was said how far it is
-    std::optional<std::size_t> told;  // answered then
-    Instant announce_due;             // time of the next AllAnswered
+    WorkList items;
+    Instant silent_since{};             // evaluation: without an answer that could have come
+    Instant told_at{};                  // the last evaluation: when it was said how far it is
+    std::optional<std::size_t> told{};  // answered then
+    Instant announce_due{};             // time of the next AllAnswered
     int announcements = 0;
   };
 
@@ -141,15 +131,14 @@ class DataLoaderCore {
   void begin_evaluation(EvaluationExtent extent, Instant now);
   [[nodiscard]] Letter question_for(StageId stage) const;
   [[nodiscard]] std::vector<Letter> ask_holders(Instant now);
+  [[nodiscard]] std::vector<Letter> ask_unheard(Instant now);
   [[nodiscard]] std::vector<Letter> ask_new_group(const JournalEntry& entry) const;
   [[nodiscard]] Members candidates() const;
   [[nodiscard]] std::vector<Letter> dispatch(Instant now);
-  [[nodiscard]] bool plan(Item& item, MicrobatchId microbatch, const Members& members, const CreditBook& credits,
-                          Instant now);
+  [[nodiscard]] bool plan(MicrobatchId microbatch, const Members& members, const CreditBook& credits, Instant now);
   [[nodiscard]] Result<Sample> sample_of(MicrobatchId microbatch) const;
-  [[nodiscard]] std::vector<Letter> send(Item& item, MicrobatchId microbatch, Instant now);
-  template <class Value>
-  [[nodiscard]] std::vector<Letter> note_reading(const Result<Value>& read, Instant now);
+  [[nodiscard]] std::vector<Letter> send(MicrobatchId microbatch, Instant now);
+  [[nodiscard]] std::vector<Letter> note_reading(const Result<Sample>& read, Instant now);
   [[nodiscard]] std::vector<Letter> finish_if_answered(Instant now);
   [[nodiscard]] std::vector<Letter> announce(Instant now);
   [[nodiscard]] std::vector<Letter> repeat_overdue(Instant now);
@@ -159,7 +148,8 @@ class DataLoaderCore {
   [[nodiscard]] EvaluationResult evaluation_result() const;
   [[nodiscard]] std::vector<Letter> finish_evaluation(Instant now);
   [[nodiscard]] CreditBook credits_now() const;
-  void learn(const Item& item, const Backward& backward, Instant now);
+  void note_credits(const std::vector<Incarnation>& path, CreditBook& credits) const;
+  void learn(const WorkItem& item, const Backward& backward, Instant now);
   void replica_removed(Incarnation replica, StageId stage);
   [[nodiscard]] bool leave_out_quarantined();
 
@@ -170,6 +160,7 @@ class DataLoaderCore {
   View view_;
   Phase phase_ = Phase::kFollowing;
   Instant holders_due_;
+  Instant ask_again_at_;
   std::set<StageId> holders_heard_;
   std::set<Incarnation> avoided_;
   std::map<Incarnation, Instant> visited_;                       // members, when a trail last named them

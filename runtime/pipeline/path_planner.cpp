@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "runtime/base/counter_random.h"
@@ -37,6 +38,16 @@ class StaticPlanner final : public PathPlanner {
     if (std::ranges::any_of(path, has_no_credit)) return std::nullopt;
     return path;
   }
+  // Paths are the same again after so many microbatches. Beyond 32 bits, which numbers have, each is its own sort.
+  [[nodiscard]] std::size_t sorts(const Members& members) const override {
+    constexpr std::size_t kNumbers = std::numeric_limits<std::uint32_t>::max();
+    std::size_t paths = 1;
+    for (const auto& replicas : members) {
+      paths = std::lcm(paths, replicas.size());
+      if (paths > kNumbers) return kNumbers;
+    }
+    return paths;
+  }
   void learn(const std::vector<Hop>& /*trail*/) override {}
   void failed(Incarnation /*replica*/, Instant /*now*/) override {}
 };
@@ -47,12 +58,13 @@ class UniformPlanner final : public PathPlanner {
 
   std::optional<std::vector<Incarnation>> plan(const PlanRequest& request, Instant now) override {
     bans_.keep_only(*request.members);
-    std::vector<Incarnation> path;
+    std::vector<std::vector<Incarnation>> candidates;
     for (std::size_t stage = 0; stage < request.members->size(); ++stage) {
-      const auto candidates = candidates_of(bans_, request, stage, now);
-      if (candidates.empty()) return std::nullopt;
-      path.push_back(candidates[draw(candidates.size())]);
+      candidates.push_back(candidates_of(bans_, request, stage, now));
+      if (candidates.back().empty()) return std::nullopt;  // before anything is drawn
     }
+    std::vector<Incarnation> path;
+    for (const auto& replicas : candidates) path.push_back(replicas[draw(replicas.size())]);
     for (const Incarnation replica : path) bans_.probe(replica, now);
     return path;
   }
@@ -215,6 +227,7 @@ class CheckedPlanner final : public PathPlanner {
     ENSURE(serves_every_stage(*request.members), "a path needs a replica in every stage");
     return policy_->plan(request, now);
   }
+  [[nodiscard]] std::size_t sorts(const Members& members) const override { return policy_->sorts(members); }
   void learn(const std::vector<Hop>& trail) override { policy_->learn(trail); }
   void failed(Incarnation replica, Instant now) override { policy_->failed(replica, now); }
   void answered(MicrobatchId microbatch, const std::vector<Incarnation>& path) override {

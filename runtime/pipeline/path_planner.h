@@ -12,6 +12,7 @@
 // Pure: time comes in. Safety never depends on a plan (the manifests decide), only speed does.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -53,8 +54,11 @@ class PathPlanner {
   static constexpr Duration kBan = std::chrono::seconds(10);
 
   virtual ~PathPlanner() = default;
-  // One replica per stage; none when the policy's choice for a stage has no credit left.
+  // One replica per stage; none when the policy's choice for a stage has no credit left. A refusal changes no later
+  // choice, and until something leaves, is answered or learnt, all others of its sort that nobody holds are refused.
   [[nodiscard]] virtual std::optional<std::vector<Incarnation>> plan(const PlanRequest& request, Instant now) = 0;
+  // Microbatches whose numbers are equal modulo this are of one sort. 1: the number does not matter.
+  [[nodiscard]] virtual std::size_t sorts(const Members& /*members*/) const { return 1; }
   // Learns how long a training microbatch's hops took; last stage first, as in Backward.
   virtual void learn(const std::vector<Hop>& trail) = 0;
   virtual void failed(Incarnation replica, Instant now) = 0;

@@ -35,7 +35,6 @@ class RandomSamples final : public SampleSource {
     return Sample{std::move(work.input), std::move(work.targets)};
   }
   [[nodiscard]] std::uint32_t evaluation_count(EvaluationExtent) const override { return 1; }
-  [[nodiscard]] Result<std::uint64_t> evaluation_target_bytes(EvaluationExtent) const override { return 1; }
   [[nodiscard]] std::uint64_t evaluation_windows(EvaluationExtent) const override { return 1; }
   [[nodiscard]] Result<Sample> evaluation(MicrobatchId microbatch) const override {
     return training(StepId{}, microbatch);

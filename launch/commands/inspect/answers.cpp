@@ -60,6 +60,13 @@ std::string evaluation_text(std::uint64_t step, const Evaluation& evaluation) {
                  digits(evaluation.bits_per_byte), '\n');
 }
 
+Status check_finite(std::uint64_t step, const Evaluation& evaluation) {
+  if (std::isfinite(evaluation.loss)) return Done{};
+  return fail(Error::kInvalidData,
+              compose("the loss of the checkpoint after ", counted(step, "step"), " is not finite (", evaluation.loss,
+                      "): its weights are of no use. Name another one with --step N."));
+}
+
 std::string evaluation_json(std::uint64_t step, const Evaluation& evaluation) {
   return json_text(Json{{"step", step},
                         {"windows", evaluation.windows},

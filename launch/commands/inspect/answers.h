@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "runtime/base/error.h"
 #include "runtime/device/evaluator.h"
 
 namespace shoal {
@@ -14,6 +15,8 @@ namespace shoal {
 [[nodiscard]] std::string evaluation_text(std::uint64_t step, const Evaluation& evaluation);
 // Says them as one object, with null for what is no finite number.
 [[nodiscard]] std::string evaluation_json(std::uint64_t step, const Evaluation& evaluation);
+// A loss that is no finite number is no result. Errors: kInvalidData, naming the checkpoint.
+[[nodiscard]] Status check_finite(std::uint64_t step, const Evaluation& evaluation);
 
 // Says how far the run has come, and on which branch: "step 7 of 30, branch 1 (lower, from step 5), view 12". Throws
 // the library's exception where a key is missing.

@@ -81,6 +81,7 @@ Result<int> run_eval(const EvalOptions& options) {
   const Evaluation& evaluation = **made;
   const std::uint64_t step = run->checkpoint.manifest().step;
   print(options.form == OutputForm::kJson ? evaluation_json(step, evaluation) : evaluation_text(step, evaluation));
+  if (auto finite = check_finite(step, evaluation); !finite) return finite.failure();
   return 0;
 }
 

@@ -41,6 +41,8 @@ class Tail {
   explicit Tail(std::string path) : path_(std::move(path)) {}
 
   [[nodiscard]] std::vector<std::string> new_lines(const std::string& who) {
+    std::error_code error;
+    if (const auto size = fs::file_size(path_, error); !error && size < at_) at_ = 0;  // somebody has cut the file
     std::ifstream file(path_, std::ios::binary);
     file.seekg(static_cast<std::streamoff>(at_));
     std::vector<std::string> lines;

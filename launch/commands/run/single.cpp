@@ -227,12 +227,12 @@ class SingleRun {
 
   // A shard may be gone for a while: nothing was done, and the step is tried again.
   [[nodiscard]] Status wait_for_text(const Failure& unreadable) {
-    tell_reading(unreadable.message);
+    tell_reading(unreadable);
     std::this_thread::sleep_for(kReadAgain);
     return Done{};
   }
 
-  void tell_reading(const std::optional<std::string>& trouble) {
+  void tell_reading(const std::optional<Failure>& trouble) {
     const std::uint64_t steps = trainer_.progress().steps;
     const auto event = trouble ? data_.failed(*trouble, steps, clock_.now()) : data_.read(steps);
     if (event) recorder_.write(*event);

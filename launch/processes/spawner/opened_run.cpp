@@ -5,6 +5,8 @@
 
 #include "launch/branches/branch_plan.h"
 #include "launch/processes/text/recorded_text.h"
+#include "launch/processes/text/text_samples.h"
+#include "launch/processes/text/timely_samples.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
 #include "runtime/trace/metrics/metrics_file.h"
@@ -12,6 +14,8 @@
 
 namespace shoal {
 namespace {
+
+constexpr Duration kReadWithin = std::chrono::milliseconds(200);  // a data loader without an answer for 1 s is replaced
 
 // Processes that come back have the state of the branch before, where the journal has no entry yet of one that a person
 // began.
@@ -54,7 +58,8 @@ Result<OpenedRun> open_run(const RunDirectory& run, const SpawnerProcessOptions&
   if (!recorded) return recorded.failure();
   const auto tokens = open_or_await(*recorded, opened.config, options.is_restarted);
   if (!tokens) return tokens.failure();
-  opened.samples = std::make_shared<TextSamples>(opened.config, *tokens);
+  opened.samples = std::make_shared<TimelySamples>(std::make_shared<TextSamples>(opened.config, *tokens),
+                                                   opened.config.data.corpus, kReadWithin);
   opened.saved = {run, opened.config, id, recorded->sha256};
   auto journal = open_or_create(run, id);
   if (!journal) return journal.failure();
@@ -71,6 +76,9 @@ Result<OpenedRun> open_run(const RunDirectory& run, const SpawnerProcessOptions&
     if (auto status = check_steps(options.stop_at_step, opened.start.version); !status) return status.failure();
   }
   if (auto status = check_journal(opened.saved, *opened.journal, options.is_restarted); !status)
+    return status.failure();
+  // A person's start takes the kernels that it finds.
+  if (auto status = options.is_resumed ? opened.journal->keep_kernels({}) : Status(Done{}); !status)
     return status.failure();
   const auto term = opened.journal->begin_term();
   if (!term) return term.failure();

@@ -9,14 +9,14 @@
 
 #include "launch/commands/run/processes.h"
 #include "launch/processes/start_points.h"
-#include "launch/processes/text/text_samples.h"
+#include "runtime/pipeline/dispatch.h"
 
 namespace shoal {
 
 struct OpenedRun {
   Config config;
   std::string config_toml;
-  std::shared_ptr<TextSamples> samples;
+  std::shared_ptr<const SampleSource> samples;
   std::shared_ptr<JournalStore> journal;
   Term term;
   StartPoint start;

@@ -1,6 +1,8 @@
 // Binds runtime/data to the data loader's interface.
 #include "launch/processes/text/text_samples.h"
 
+#include "runtime/data/tokenizer.h"
+
 namespace shoal {
 
 TextSamples::TextSamples(const Config& config, std::shared_ptr<const Tokens> tokens)
@@ -33,18 +35,13 @@ std::uint32_t TextSamples::evaluation_count(EvaluationExtent extent) const {
   return count;
 }
 
-Result<std::shared_ptr<const Tokenizer>> TextSamples::tokenizer() const {
+Result<std::shared_ptr<const TextBytes>> TextSamples::text_bytes() const {
   const std::lock_guard lock(mutex_);
-  if (tokenizer_) return tokenizer_;
-  auto made = make_tokenizer(tokenizer_name_);
-  if (made) tokenizer_ = *made;
-  return made;
-}
-
-Result<std::uint64_t> TextSamples::evaluation_target_bytes(EvaluationExtent extent) const {
-  const auto tokenizer = this->tokenizer();
+  if (text_bytes_) return text_bytes_;
+  const auto tokenizer = make_tokenizer(tokenizer_name_);
   if (!tokenizer) return tokenizer.failure();
-  return plan_.target_bytes(batches(extent), **tokenizer);
+  text_bytes_ = std::make_shared<const TextBytes>(**tokenizer);
+  return text_bytes_;
 }
 
 std::uint64_t TextSamples::evaluation_windows(EvaluationExtent extent) const {
@@ -53,7 +50,11 @@ std::uint64_t TextSamples::evaluation_windows(EvaluationExtent extent) const {
 
 Result<Sample> TextSamples::evaluation(MicrobatchId microbatch) const {
   const std::uint32_t per_batch = plan_.microbatch_count(0);  // only the last batch may have fewer
-  return sample_of(plan_.microbatch(microbatch.value / per_batch, MicrobatchId{microbatch.value % per_batch}));
+  const auto bytes = text_bytes();
+  if (!bytes) return bytes.failure();
+  auto sample = sample_of(plan_.microbatch(microbatch.value / per_batch, MicrobatchId{microbatch.value % per_batch}));
+  if (sample) sample->target_bytes = (*bytes)->of(sample->targets);
+  return sample;
 }
 
 }  // namespace shoal

@@ -9,31 +9,29 @@
 #include "runtime/base/config.h"
 #include "runtime/base/error.h"
 #include "runtime/data/batch.h"
-#include "runtime/data/tokenizer.h"
 #include "runtime/pipeline/dispatch.h"
 
 namespace shoal {
 
 class TextSamples final : public SampleSource {
  public:
-  // Tokens as open_tokens() checks them. The tokenizer is made when the first evaluation ends: its file may be away, as
-  // the text may.
+  // Tokens as open_tokens() checks them. The tokenizer is made for the first microbatch that is evaluated: its file may
+  // be away, as the text may.
   TextSamples(const Config& config, std::shared_ptr<const Tokens> tokens);
 
   [[nodiscard]] Result<Sample> training(StepId step, MicrobatchId microbatch) const override;
   [[nodiscard]] std::uint32_t evaluation_count(EvaluationExtent extent) const override;
-  [[nodiscard]] Result<std::uint64_t> evaluation_target_bytes(EvaluationExtent extent) const override;
   [[nodiscard]] std::uint64_t evaluation_windows(EvaluationExtent extent) const override;
   [[nodiscard]] Result<Sample> evaluation(MicrobatchId microbatch) const override;
 
  private:
-  [[nodiscard]] Result<std::shared_ptr<const Tokenizer>> tokenizer() const;
+  [[nodiscard]] Result<std::shared_ptr<const TextBytes>> text_bytes() const;
   [[nodiscard]] std::uint64_t batches(EvaluationExtent extent) const;
 
   std::shared_ptr<const Tokens> tokens_;
   std::string tokenizer_name_;
   mutable std::mutex mutex_;  // for the next one: a data loader that is replaced may still ask
-  mutable std::shared_ptr<const Tokenizer> tokenizer_;
+  mutable std::shared_ptr<const TextBytes> text_bytes_;
   Order order_;
   EvaluationPlan plan_;
   EvalConfig eval_;

@@ -28,7 +28,6 @@ class NoSamples final : public SampleSource {
     return Sample{};
   }
   [[nodiscard]] std::uint32_t evaluation_count(EvaluationExtent /*extent*/) const override { return 1; }
-  [[nodiscard]] Result<std::uint64_t> evaluation_target_bytes(EvaluationExtent /*extent*/) const override { return 0; }
   [[nodiscard]] std::uint64_t evaluation_windows(EvaluationExtent /*extent*/) const override { return 1; }
   [[nodiscard]] Result<Sample> evaluation(MicrobatchId /*microbatch*/) const override { return Sample{}; }
 };
@@ -62,6 +61,7 @@ DataLoaderConfig loader_config(const StepScene& scene) {
   config.routing = scene.config.pipeline.routing;
   config.seed = scene.config.run.seed;
   config.target_steps = scene.steps + 1;
+  config.holders_timeout = std::chrono::milliseconds(500);  // nobody answers here
   return config;
 }
 

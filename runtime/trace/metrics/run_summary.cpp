@@ -100,6 +100,8 @@ void SpanTally::add(const EventFacts& event) {
   start_.is_disturbed = start_.is_disturbed || !is_calm(event);
   start_.is_left = start_.is_left || event.kind == RunEventKind::kProcessLeft;
   if (event.kind == RunEventKind::kStopping) start_.stopping = event.at;
+  const bool is_saved_by_one = event.kind == RunEventKind::kCheckpoint && start_.stepped && !steps_sent_;
+  if (is_saved_by_one) start_.saved_ms = start_.saved_ms.value_or(0) + event.saved_s * kMsPerSecond;
   count(event);
 }
 
@@ -132,13 +134,15 @@ void SpanTally::add(const StepFacts& step, Start& start) {
   const double evaluated_ms = std::exchange(start.evaluated_ms, 0);
   take(evaluation_ms_, evaluated_ms);
   if (step.is_of_one_process) take(checkpoint_ms_, step.wait_ms - evaluated_ms);
-  const double rate = goodput_.usual_rate();
   const bool is_held_up = std::exchange(start.is_disturbed, false) || step.retried > 0;
   start.is_left = false;
+  start.saved_ms.reset();
   start.is_taken_over = false;
   start.stopping.reset();
   start.went_on.reset();
-  if (is_held_up && rate > 0) take(stalled_ms_, left_ms - static_cast<double>(step.tokens) / rate);
+  // The rate is that of thousands of steps: only where it is asked for.
+  const double rate = is_held_up ? goodput_.usual_rate() : 0;
+  if (rate > 0) take(stalled_ms_, left_ms - static_cast<double>(step.tokens) / rate);
   training_ms_ += left_ms;
   history_.add(step.step, step.tokens, left_ms);
   if (step.at && before) add_gap(since_ms - step_ms, start);
@@ -178,8 +182,17 @@ void SpanTally::end(Start start, WallTime until) {
   const double until_stop_ms = was_short ? ms_between(*from, *start.stopping) - start.evaluated_ms : 0;
   const double until_on_ms = start.went_on ? ms_between(*from, *start.went_on) : 0;
   const double short_ms = std::clamp(std::max(until_stop_ms, until_on_ms), 0.0, waited_ms);
+  const double broken_off = std::clamp(broken_off_ms(start, until), 0.0, waited_ms - short_ms);
   (start.is_taken_over ? gaps_ms_ : stalled_ms_) += short_ms;  // of a gap an evaluation before it is taken off
-  (start.stepped ? checkpoint_ms_ : start_ms_) += waited_ms - short_ms;
+  evaluation_ms_ += broken_off;
+  (start.stepped ? checkpoint_ms_ : start_ms_) += waited_ms - short_ms - broken_off;
+}
+
+double SpanTally::broken_off_ms(const Start& start, WallTime until) {
+  const bool is_calm_end = !start.is_disturbed && !start.is_left;
+  if (!start.stepped || !is_calm_end || start.evaluated_ms > 0) return 0;
+  if (start.saved_ms) return ms_between(*start.stepped, until) - *start.saved_ms;
+  return start.stopping ? ms_between(*start.stepped, *start.stopping) : 0;
 }
 
 void SpanTally::end_former() {

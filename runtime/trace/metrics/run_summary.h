@@ -9,6 +9,8 @@
 // and the last checkpoint, and what lies between two steps and is in neither is a pause without a spawner: stalled. So
 // is the time from the last step to a person's stop where a worker was missing and no step ended any more, and to when
 // the run went on after a fault in its last evaluation, which begins again then.
+// An evaluation that a stop breaks off has no line. A run of pipelines that is stopped behind its last step, with
+// everybody there, was evaluating up to then; one process, which saves first, after its last step but for the saving.
 // Pauses between an end and a person's next start count nowhere. The parts add up to the whole by construction.
 //
 // A start finds steps, rounds and checkpoints in the journal and on the disk that the one before it had not told when
@@ -48,6 +50,7 @@ class SpanTally {
     std::optional<WallTime> stepped;   // the last step's line
     std::optional<WallTime> told;      // the last line
     double evaluated_ms = 0;           // since the last step's line
+    std::optional<double> saved_ms;    // since then, by one process
     bool is_disturbed = false;         // since then
     bool is_left = false;              // since then by a worker that was told to go
     std::optional<WallTime> stopping;  // the last stop, if it came since then
@@ -66,6 +69,8 @@ class SpanTally {
   // Takes what lies before a step and is in no step's time.
   void add_gap(double gap_ms, const Start& start);
   void end(Start start, WallTime until);
+  // Returns how long the evaluation was under way that the end broke off.
+  [[nodiscard]] static double broken_off_ms(const Start& start, WallTime until);
   void end_former();
   // Counts the checkpoint that no later line has the bytes of.
   void settle_checkpoint();

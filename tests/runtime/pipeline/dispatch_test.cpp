@@ -5,100 +5,13 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/runtime/pipeline/loader_bench.h"
+
 namespace shoal::dispatch_test {
 namespace {
 
 using namespace std::chrono_literals;
-
-class CountingSamples final : public SampleSource {
- public:
-  [[nodiscard]] Result<Sample> training(StepId step, MicrobatchId microbatch) const override {
-    if (unreadable) return fail(Error::kInvalidData, *unreadable);
-    asked.emplace_back(step.value, microbatch.value);
-    return Sample{};
-  }
-  [[nodiscard]] std::uint32_t evaluation_count(EvaluationExtent extent) const override {
-    return extent == EvaluationExtent::kLast ? 5 : 2;
-  }
-  [[nodiscard]] Result<std::uint64_t> evaluation_target_bytes(EvaluationExtent extent) const override {
-    if (unreadable) return fail(Error::kInvalidData, *unreadable);
-    return extent == EvaluationExtent::kLast ? 500 : 200;
-  }
-  [[nodiscard]] std::uint64_t evaluation_windows(EvaluationExtent extent) const override {
-    return extent == EvaluationExtent::kLast ? 10 : 4;
-  }
-  [[nodiscard]] Result<Sample> evaluation(MicrobatchId) const override {
-    if (unreadable) return fail(Error::kInvalidData, *unreadable);
-    return Sample{};
-  }
-
-  std::optional<std::string> unreadable;                               // why nothing can be read
-  mutable std::vector<std::pair<std::uint64_t, std::uint32_t>> asked;  // for what was trained
-};
-
-struct Loader {
-  CountingSamples samples;
-  DataLoaderConfig config;
-  std::unique_ptr<DataLoaderCore> core;
-  Instant now = Instant{} + 1h;
-  std::uint64_t position = 0;
-  std::vector<Letter> out;
-
-  explicit Loader(std::uint64_t target = 10) {
-    config.stages = 2;
-    config.microbatches = 8;
-    config.credits = 3;
-    config.target_steps = target;
-    restart();
-  }
-  void restart() { core = std::make_unique<DataLoaderCore>(config, samples); }
-  void take(std::vector<Letter> letters) { out.insert(out.end(), letters.begin(), letters.end()); }
-  void follow(JournalBody body) { take(core->follow({JournalPosition{++position}, {}, Term{1}, body}, now)); }
-  void add(std::uint32_t stage, std::uint64_t replica) {
-    follow(AddReplica{StageId{stage}, {}, Incarnation{replica}, {}, 0});
-  }
-  void add_two_and_two() { add(0, 1), add(0, 2), add(1, 3), add(1, 4); }
-  void commit(std::uint64_t step) {
-    Commit body;
-    body.step = StepId{step};
-    follow(body);
-  }
-  void tick(Duration wait = 50ms) {
-    now += wait;
-    take(core->tick(now));
-  }
-  void begin() { add_two_and_two(), tick(), tick(1s); }
-  template <class Body>
-  std::vector<Body> drain() {
-    std::vector<Body> found;
-    for (const Letter& letter : std::exchange(out, {})) {
-      if (const auto* body = std::get_if<Body>(&letter.body)) found.push_back(*body);
-    }
-    return found;
-  }
-  void answer(const Forward& forward) {
-    Backward backward;
-    backward.cause = forward.cause;
-    backward.purpose = forward.purpose;
-    backward.loss_sum = 2;
-    backward.token_count = 1;
-    for (const Incarnation hop : forward.path) backward.trail.insert(backward.trail.begin(), Hop{hop, 0, 1, 0});
-    take(core->answered(backward, now));
-  }
-  // Answers everything until nothing new is sent; what was sent.
-  std::vector<Forward> answer_all() {
-    std::vector<Forward> all;
-    for (auto sent = drain<Forward>(); !sent.empty(); sent = drain<Forward>()) {
-      for (const Forward& forward : sent) {
-        all.push_back(forward);
-        const auto kept = std::exchange(out, {});
-        answer(forward);
-        out.insert(out.begin(), kept.begin(), kept.end());
-      }
-    }
-    return all;
-  }
-};
+using Loader = LoaderBench;
 
 std::map<Incarnation, int> by_first_hop(const std::vector<Forward>& forwards) {
   std::map<Incarnation, int> count;
@@ -157,6 +70,39 @@ TEST(DataLoaderCore, SaysWhyAPathWasTaken) {
   Loader other;
   other.begin();
   EXPECT_EQ(other.core->reason_of(MicrobatchId{0}, 0), "") << "iwrr says nothing";
+}
+
+// P-14: whatever it sends before is computed twice.
+TEST(DataLoaderCore, WaitsForWhoAnswersBehindALongPieceOfWork) {
+  Loader loader;
+  loader.config.holders_timeout = DataLoaderConfig{}.holders_timeout;
+  loader.restart();
+  loader.begin();
+  for (int i = 0; i < 60; ++i) loader.tick(1s);
+  EXPECT_TRUE(loader.drain<Forward>().empty());
+  for (const std::uint32_t stage : {0U, 1U}) {
+    loader.take(loader.core->holders({StageId{stage}, {}, StepId{0}, {}}, loader.now));
+  }
+  EXPECT_FALSE(loader.drain<Forward>().empty());
+}
+
+// The router drops what comes for a group before that is there.
+TEST(DataLoaderCore, P14AQuestionThatWasLostIsPutAgainToWhoHasNotAnswered) {
+  Loader loader;
+  loader.config.holders_timeout = DataLoaderConfig{}.holders_timeout;
+  loader.restart();
+  loader.add_two_and_two();
+  loader.tick();
+  EXPECT_EQ(loader.drain<AskHolders>().size(), 2U);
+  loader.take(loader.core->holders({StageId{0}, {}, StepId{0}, {}}, loader.now));
+  loader.tick(1s);
+  EXPECT_TRUE(loader.drain<AskHolders>().empty());
+  loader.tick(1s);
+  const auto again = loader.drain<AskHolders>();
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].stage, StageId{1});
+  loader.take(loader.core->holders({StageId{1}, {}, StepId{0}, {}}, loader.now));
+  EXPECT_FALSE(loader.drain<Forward>().empty());
 }
 
 TEST(DataLoaderCore, AsksAGroupAnewThatIsAppointedWhileItAwaitsItsAnswer) {
@@ -548,20 +494,38 @@ TEST(DataLoaderCore, SaysThatATextIsReadAgain) {
   EXPECT_EQ(loader.answer_all().size(), 0U) << "drained with the events";
 }
 
-TEST(DataLoaderCore, AnEvaluationEndsWhenItsTextCanBeReadAgain) {
+// The bytes of its targets come with the samples: a validation text of any length keeps no handler busy at the end.
+TEST(DataLoaderCore, AnEvaluationEndsWithoutReadingMoreOfItsText) {
   Loader loader(1);
   loader.begin();
   (void)loader.answer_all();
   loader.commit(0);
   const auto windows = loader.drain<Forward>();
+  ASSERT_EQ(windows.size(), 5U);
+  EXPECT_EQ(loader.samples.evaluations_read, 5);
   loader.samples.unreadable = "gone";
   for (const Forward& forward : windows) loader.answer(forward);
-  loader.tick();
-  for (const EvaluationResult& told : loader.drain<EvaluationResult>()) EXPECT_FALSE(told.complete);
-  loader.samples.unreadable.reset();
-  loader.tick(2s);
+  EXPECT_EQ(loader.samples.evaluations_read, 5);
+  const auto results = loader.drain<EvaluationResult>();
+  ASSERT_EQ(results.size(), 2U) << "metrics and supervisor";
+  EXPECT_TRUE(results[0].complete);
+  EXPECT_EQ(results[0].target_bytes, 500U);
+  EXPECT_TRUE(loader.drain<RunEvent>().empty());
+}
+
+// One that is sent again is read again, and counts once.
+TEST(DataLoaderCore, AnEvaluationCountsTheBytesOfARepeatedMicrobatchOnce) {
+  Loader loader(1);
+  loader.begin();
+  (void)loader.answer_all();
+  loader.commit(0);
+  const auto windows = loader.drain<Forward>();
+  loader.tick(1min);
+  EXPECT_EQ(loader.samples.evaluations_read, 10);
+  for (const Forward& forward : windows) loader.answer(forward);
   const auto results = loader.drain<EvaluationResult>();
   ASSERT_FALSE(results.empty());
+  EXPECT_TRUE(results.back().complete);
   EXPECT_EQ(results.back().target_bytes, 500U);
 }
 

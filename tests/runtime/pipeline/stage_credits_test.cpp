@@ -16,7 +16,6 @@ using namespace std::chrono_literals;
 struct NoText final : SampleSource {
   [[nodiscard]] Result<Sample> training(StepId, MicrobatchId) const override { return Sample{}; }
   [[nodiscard]] std::uint32_t evaluation_count(EvaluationExtent) const override { return 1; }
-  [[nodiscard]] Result<std::uint64_t> evaluation_target_bytes(EvaluationExtent) const override { return 1; }
   [[nodiscard]] std::uint64_t evaluation_windows(EvaluationExtent) const override { return 1; }
   [[nodiscard]] Result<Sample> evaluation(MicrobatchId) const override { return Sample{}; }
 };
@@ -51,6 +50,7 @@ struct Pipeline {
     config.credits = kCredits;
     config.credits_most = credits_most;
     config.routing = routing;
+    config.holders_timeout = 1s;  // nobody answers here
     DataLoaderCore loader(config, text);
     Instant now = Instant{} + 1h;
     std::uint64_t position = 0;

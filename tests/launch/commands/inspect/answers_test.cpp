@@ -47,6 +47,18 @@ TEST(EvaluationAnswer, IsNullWhereNothingFiniteCanBeSaid) {
   EXPECT_TRUE(json["bits_per_byte"].is_number());
 }
 
+TEST(EvaluationAnswer, OfALossThatIsNotFiniteIsAFailureThatSaysSo) {
+  EXPECT_TRUE(check_finite(7, {2.5, kHuge, 3.6, 1024, 8}).ok());
+  EXPECT_TRUE(check_finite(7, {800, INFINITY, 1154, 1024, 8}).ok()) << "the control: a perplexity may be too large";
+  for (const double loss : {std::nan(""), static_cast<double>(INFINITY)}) {
+    const Status checked = check_finite(7, {loss, loss, loss, 1024, 8});
+    ASSERT_FALSE(checked.ok());
+    EXPECT_EQ(exit_code(checked.failure().error), 3);
+    EXPECT_NE(checked.failure().message.find("the checkpoint after 7 steps is not finite"), std::string::npos)
+        << checked.failure().message;
+  }
+}
+
 nlohmann::json some_answer() {
   return nlohmann::json::parse(R"({"summary":"training","run":"ab","step":3,"steps":9,"branch":0,"view":12,"actors":[
     {"name":"storage","node":"storage","incarnation":0,"state":"running","mailbox":0,"restarts":1,

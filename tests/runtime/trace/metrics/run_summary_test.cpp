@@ -4,79 +4,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "runtime/trace/metrics/summary_text.h"
+#include "tests/runtime/trace/metrics/summary/told_run.h"
 
 namespace shoal::run_summary_test {
 namespace {
 
-WallTime at(double seconds) {
-  return WallTime(std::chrono::sys_days(std::chrono::year(2026) / 11 / 25)) +
-         std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000 + 0.5));
-}
-
-// A run whose steps have 100 tokens and take a second; it keeps the time.
-class ToldRun {
- public:
-  void event(RunEventKind kind, const std::string& subject = "run", const std::string& reason = "a reason") {
-    add(to_json_line(RunEvent{kind, subject, reason, 0}));
-  }
-  void step(std::uint64_t step, double took = 1, std::uint64_t view = 9) {
-    now += took;
-    StepRecord record;
-    record.step = step;
-    record.tokens = 100;
-    record.step_ms = took * 1000;
-    record.view = view;
-    record.time.emplace().wait = wait_ms;
-    record.lost_tokens = lost_tokens;
-    record.approximated = approximated;
-    if (has_bytes) record.bytes = ByteCounts{10, 20, 30, 40, 50, 60};
-    add(to_json_line(record));
-  }
-  // The step's line comes from the journal: nobody wrote it when the step was made.
-  void filled_step(std::uint64_t step, double took = 1) {
-    StepRecord record;
-    record.step = step;
-    record.tokens = 100;
-    record.step_ms = took * 1000;
-    record.view = 9;
-    record.is_filled = true;
-    add(to_json_line(record));
-  }
-  void steps(std::uint64_t begin, std::uint64_t end) {
-    for (std::uint64_t one = begin; one < end; ++one) step(one);
-  }
-  // The next step has it in its time.
-  void evaluation(double took) {
-    EvalRecord record;
-    record.eval_ms = took * 1000;
-    summary.add(with_time(to_json_line(record), at(now + took)));
-  }
-  [[nodiscard]] SummaryRecord end(std::uint64_t steps) const { return summary.of(steps, at(now)); }
-
-  RunSummary summary;
-  double now = 0;
-  double wait_ms = 0;
-  bool has_bytes = true;
-  std::uint64_t lost_tokens = 0;   // by each step
-  std::uint32_t approximated = 0;  // in each step
-
- private:
-  void add(const std::string& line) { summary.add(with_time(line, at(now))); }
-};
-
-void expect_time(const SpanSummary& span, const TimeParts& expected) {
-  EXPECT_NEAR(span.time.start, expected.start, 2e-3);
-  EXPECT_NEAR(span.time.training, expected.training, 2e-3);
-  EXPECT_NEAR(span.time.evaluation, expected.evaluation, 2e-3);
-  EXPECT_NEAR(span.time.checkpoint, expected.checkpoint, 2e-3);
-  EXPECT_NEAR(span.time.stalled, expected.stalled, 2e-3);
-  EXPECT_NEAR(span.time.repeated, expected.repeated, 2e-3);
-}
+using told::at;
+using told::expect_time;
+using told::ToldRun;
 
 TEST(RunSummary, PutsEachSecondOfARunWhereItBelongs) {
   ToldRun run;
@@ -538,6 +479,49 @@ TEST(SummaryText, TellsCopiesAndCheckpointsApart) {
   ASSERT_EQ(lines.size(), 6U);
   EXPECT_THAT(lines[3], testing::HasSubstr("copies of states 80B, checkpoints 2.5MB, control 100B"));
   EXPECT_EQ(lines[4], "  saved: 1 checkpoint, 2.5MB in 1.5s (pipelines train meanwhile)");
+}
+
+// Returns what the calls take of this thread's time, at the least of a few tries, which others disturb.
+template <class Call>
+double cpu_seconds(Call call) {
+  double least = 1e9;
+  for (int round = 0; round < 5; ++round) {
+    timespec begin{}, end{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    call();
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+    least = std::min(least, static_cast<double>(end.tv_sec - begin.tv_sec) +
+                                static_cast<double>(end.tv_nsec - begin.tv_nsec) * 1e-9);
+  }
+  return least;
+}
+
+// A spawner that starts reads all lines of a run in pieces, one with each line that it writes.
+TEST(RunSummary, OfALongRunTakesNotMuchMoreThanToReadItsLines) {
+  std::mt19937 random(7);
+  std::vector<std::string> lines;
+  for (std::uint64_t step = 0; step < 2000; ++step) {
+    StepRecord record;
+    record.step = step;
+    record.tokens = 100;
+    record.step_ms = 1 + static_cast<double>(random() % 1000) / 1000;
+    record.view = step + 4;
+    record.replicas = {2, 2};
+    record.time.emplace();
+    record.bytes.emplace();
+    lines.push_back(with_time(to_json_line(record), at(static_cast<double>(step))));
+  }
+  RunSummary summary;
+  const auto add_all = [&] {
+    for (const std::string& line : lines) summary.add(line);
+  };
+  std::size_t read = 0;
+  const double reading = cpu_seconds([&] {
+    for (const std::string& line : lines) read += facts_of(line).index();
+  });
+  EXPECT_EQ(read, 5 * lines.size());
+  for (int before = 0; before < 3; ++before) add_all();
+  EXPECT_LT(cpu_seconds(add_all), 2 * reading);
 }
 
 }  // namespace
