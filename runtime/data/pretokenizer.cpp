@@ -4,11 +4,13 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
 #include "runtime/base/compose.h"
 #include "runtime/base/ensure.h"
+#include "runtime/data/utf8_stream.h"
 
 namespace shoal {
 namespace {
@@ -80,6 +82,38 @@ class Matcher {
   std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> data_;
 };
 
+template <class Take>
+void cut_each(const pcre2_code* code, std::string_view text, Take take) {
+  const Matcher matcher(code);
+  while (!text.empty()) {
+    std::string_view valid = text.substr(0, matcher.valid_length(text));
+    text.remove_prefix(valid.size());
+    while (!valid.empty()) {
+      const std::string_view piece = valid.substr(0, matcher.piece_length(valid));
+      take(piece);
+      valid.remove_prefix(piece.size());
+    }
+    if (text.empty()) break;
+    take(text.substr(0, 1));
+    text.remove_prefix(1);
+  }
+}
+
+// What a piece is depends on no more bytes behind it: a character, which ends a run of others, or two letters, which
+// make an apostrophe an ending.
+constexpr std::size_t kLookAheadBytes = 4;
+
+bool is_ascii_white(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+// Unicode's White_Space.
+bool is_white(std::string_view character) {
+  if (character.size() == 1) return is_ascii_white(character[0]);
+  constexpr std::array<std::string_view, 8> kLong = {"\u0085", "\u00A0", "\u1680", "\u2028",
+                                                     "\u2029", "\u202F", "\u205F", "\u3000"};
+  const bool is_of_general_punctuation = character >= "\u2000" && character <= "\u200A";
+  return is_of_general_punctuation || std::ranges::find(kLong, character) != kLong.end();
+}
+
 }  // namespace
 
 Pretokenizer::Pretokenizer() : pattern_(std::make_unique<Pattern>()) {
@@ -94,29 +128,48 @@ Pretokenizer::Pretokenizer() : pattern_(std::make_unique<Pattern>()) {
 Pretokenizer::~Pretokenizer() = default;
 
 std::vector<std::string_view> Pretokenizer::cut(std::string_view text) const {
-  const Matcher matcher(pattern_->code);
   std::vector<std::string_view> pieces;
-  while (!text.empty()) {
-    std::string_view valid = text.substr(0, matcher.valid_length(text));
-    text.remove_prefix(valid.size());
-    while (!valid.empty()) {
-      pieces.push_back(valid.substr(0, matcher.piece_length(valid)));
-      valid.remove_prefix(pieces.back().size());
-    }
-    if (text.empty()) break;
-    pieces.push_back(text.substr(0, 1));
-    text.remove_prefix(1);
-  }
+  cut_each(pattern_->code, text, [&pieces](std::string_view piece) { pieces.push_back(piece); });
   return pieces;
 }
 
-// No piece holds white space behind anything else, and what a piece of white space is depends on what follows it alone.
-std::size_t seam_after(std::string_view text, std::size_t wanted) {
-  const auto is_mark = [](char c) { return c > ' ' && c <= '~'; };
-  for (std::size_t at = wanted == 0 ? 1 : wanted; at < text.size(); ++at) {
-    if (is_mark(text[at - 1]) && (text[at] == ' ' || text[at] == '\n')) return at;
+std::size_t Pretokenizer::settled_end(std::string_view window) const {
+  std::size_t settled = 0;
+  std::size_t end = 0;
+  cut_each(pattern_->code, window, [&](std::string_view piece) {
+    end += piece.size();
+    const bool is_settled = end + kLookAheadBytes <= window.size();
+    if (is_settled && !is_white(last_character(piece))) settled = end;
+  });
+  return settled;
+}
+
+namespace {
+
+// Returns the first place in [from, to) between a character that is no white space and ASCII white space. No piece
+// holds white space behind anything else, and what a piece of white space is depends on what follows it alone: no piece
+// spans such a place, and neither side knows of the other.
+std::size_t find_seam(std::string_view text, std::size_t from, std::size_t to) {
+  for (std::size_t at = from; at < to; ++at) {
+    if (!is_ascii_white(text[at])) continue;
+    const std::string_view before = last_character(text.substr(0, at));
+    if (!before.empty() && !is_white(before)) return at;
   }
-  return text.size();
+  return std::string_view::npos;
+}
+
+}  // namespace
+
+std::size_t seam_after(std::string_view text, std::size_t wanted) {
+  const std::size_t least = std::max<std::size_t>(wanted, 1);
+  const Pretokenizer pretokenizer;
+  for (std::size_t window = 2 * least;; window *= 2) {
+    const std::size_t seam = find_seam(text, least, std::min(window, text.size()));
+    if (seam != std::string_view::npos) return seam;
+    if (window >= text.size()) return text.size();
+    const std::size_t settled = pretokenizer.settled_end(text.substr(0, window));
+    if (settled >= least) return settled;
+  }
 }
 
 std::string unicode_version() { return setting_of(PCRE2_CONFIG_UNICODE_VERSION); }

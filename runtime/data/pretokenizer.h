@@ -27,13 +27,20 @@ class Pretokenizer {
   // of its own, and what stands on either side is cut as if the text ended there.
   [[nodiscard]] std::vector<std::string_view> cut(std::string_view text) const;
 
+  // Returns the greatest length at which a text that begins with `window` may be parted, as far as the window tells:
+  // behind a piece that is the same whatever follows, and does not end with white space, which would run together with
+  // what stands before it. 0: there is no such piece.
+  [[nodiscard]] std::size_t settled_end(std::string_view window) const;
+
  private:
   struct Pattern;
   std::unique_ptr<Pattern> pattern_;
 };
 
-// The least length of at least `wanted` at which the text may be parted without any piece being another: between an
-// ASCII mark and a blank or newline. The text's size where there is none. For texts too large to cut at once.
+// Returns a length of at least `wanted` at which the text may be parted without any piece being another: the first
+// between a character and ASCII white space or, where there is none in twice the length that is wanted, behind a
+// settled piece. More than twice only where one piece is longer. The text's size where there is no such length. For
+// texts too large to cut at once.
 [[nodiscard]] std::size_t seam_after(std::string_view text, std::size_t wanted);
 
 // Version of the library's tables: "14.0.0".

@@ -80,14 +80,6 @@ Result<std::shared_ptr<const Tokens>> Tokens::open(const std::filesystem::path& 
   return std::shared_ptr<const Tokens>(new Tokens(path, std::move(store), validation_fraction));
 }
 
-Result<std::shared_ptr<const Tokens>> Tokens::open_shards(const std::filesystem::path& corpus, const ShardPaths& shards,
-                                                          double validation_fraction, int vocabulary) {
-  auto set = ShardSet::open(shards, vocabulary);
-  if (!set) return set.failure();
-  auto store = std::make_unique<ShardSet>(std::move(*set));
-  return std::shared_ptr<const Tokens>(new Tokens(corpus, std::move(store), validation_fraction));
-}
-
 Result<std::shared_ptr<const Tokens>> Tokens::encode(const std::filesystem::path& path, double validation_fraction,
                                                      const Tokenizer& tokenizer, const std::filesystem::path& folder) {
   const auto text = map_text(path);
@@ -131,11 +123,17 @@ bool names_shards(const std::filesystem::path& path) {
   return !shards || shards->has_value();
 }
 
+Result<std::shared_ptr<const Tokens>> tokens_of(const std::filesystem::path& corpus, Result<ShardSet> shards,
+                                                double validation_fraction) {
+  if (!shards) return shards.failure();
+  return Tokens::of(corpus, std::make_unique<ShardSet>(std::move(*shards)), validation_fraction);
+}
+
 Result<std::shared_ptr<const Tokens>> open_text(const std::filesystem::path& path, double validation_fraction,
                                                 const Tokenizer& tokenizer) {
   const auto shards = find_shards(path);
   if (!shards) return shards.failure();
-  if (*shards) return Tokens::open_shards(path, **shards, validation_fraction, tokenizer.vocabulary_size());
+  if (*shards) return tokens_of(path, ShardSet::open(**shards, tokenizer.vocabulary_size()), validation_fraction);
   if (token_width(tokenizer.vocabulary_size()) == 1) return Tokens::open(path, validation_fraction);
   const auto folder = corpora_folder();
   if (!folder) return folder.failure();
@@ -146,7 +144,7 @@ Result<std::shared_ptr<const Tokens>> open_listed(const std::filesystem::path& p
                                                   const Tokenizer& tokenizer, std::string_view list) {
   const auto shards = find_listed_shards(path, list);
   if (!shards) return shards.failure();
-  return Tokens::open_shards(path, *shards, validation_fraction, tokenizer.vocabulary_size());
+  return tokens_of(path, ShardSet::open(*shards, tokenizer.vocabulary_size()), validation_fraction);
 }
 
 }  // namespace

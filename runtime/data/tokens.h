@@ -44,10 +44,6 @@ class Tokens {
   Tokens(const Tokens&) = delete;
   Tokens& operator=(const Tokens&) = delete;
 
-  // Shards whose tokens are below `vocabulary`. Errors: those of ShardSet::open().
-  [[nodiscard]] static Result<std::shared_ptr<const Tokens>> open_shards(const std::filesystem::path& corpus,
-                                                                         const ShardPaths& shards,
-                                                                         double validation_fraction, int vocabulary);
   // Tokens of any store. path: what messages call them.
   [[nodiscard]] static std::shared_ptr<const Tokens> of(std::filesystem::path path,
                                                         std::unique_ptr<const TokenStore> store,

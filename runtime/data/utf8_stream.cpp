@@ -1,6 +1,7 @@
 // Well-formed byte sequences: table 3-7 of the Unicode standard.
 #include "runtime/data/utf8_stream.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -49,6 +50,16 @@ Part part_at(std::string_view bytes) {
 }
 
 }  // namespace
+
+std::string_view last_character(std::string_view bytes) {
+  constexpr std::size_t kLongest = 4;
+  for (std::size_t length = 1; length <= std::min(kLongest, bytes.size()); ++length) {
+    const std::string_view end = bytes.substr(bytes.size() - length);
+    const Part part = part_at(end);
+    if (part.is_whole && part.length == length) return end;
+  }
+  return {};
+}
 
 std::string Utf8Stream::add(std::string_view bytes) {
   pending_ += bytes;

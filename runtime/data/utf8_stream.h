@@ -9,6 +9,9 @@
 
 namespace shoal {
 
+// Returns the character that these bytes end with; empty: they end with none, or within one.
+[[nodiscard]] std::string_view last_character(std::string_view bytes);
+
 class Utf8Stream {
  public:
   // The characters that these bytes complete.

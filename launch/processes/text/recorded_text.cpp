@@ -1,8 +1,6 @@
 // A record changes by its last file alone, which is replaced at once.
 #include "launch/processes/text/recorded_text.h"
 
-#include <algorithm>
-#include <set>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -42,18 +40,6 @@ Status keep_list(const RunDirectory& run, const std::string& list) {
   std::filesystem::remove(run.shards(), error);
   return error ? Status(fail(Error::kIo, compose("cannot remove ", run.shards(), ": ", error.message())))
                : Status(Done{});
-}
-
-std::set<std::string> lines_of(const std::string& list) {
-  std::set<std::string> lines;
-  std::istringstream from(list);
-  for (std::string line; std::getline(from, line);) lines.insert(line);
-  return lines;
-}
-
-// True if nothing of the list before is missing or changed.
-bool has_grown(const std::string& before, const std::string& now) {
-  return std::ranges::includes(lines_of(now), lines_of(before));
 }
 
 // Names the text on a branch in place of a folder or a pattern that has grown: the same name would be no change.
@@ -122,7 +108,7 @@ Status check_same_text(const RecordedText& before, const RecordedText& now, cons
                         "tokenizer made them. Put back what was, or train on another text, of another name, on a ",
                         "--branch by --set data.corpus."));
   }
-  if (has_grown(before.shards, now.shards)) {
+  if (are_same_and_more(before.shards, now.shards)) {
     return fail(Error::kInvalidData,
                 compose(*shard, ": ", path, " has more shards than the run trains on. Move the new ones elsewhere, or ",
                         "train on them, too, on a --branch with ", set_to_grown(path), "."));
@@ -130,6 +116,15 @@ Status check_same_text(const RecordedText& before, const RecordedText& now, cons
   return fail(Error::kInvalidData,
               compose(*shard, ": ", path, " does not have the shards that the run trains on. Put them back, or name ",
                       "others on a --branch by --set data.corpus."));
+}
+
+Result<RecordedText> text_to_keep(const RecordedText& before, const RecordedText& now, const std::string& path) {
+  const bool are_listed = !before.shards.empty() && !now.shards.empty();
+  if (are_listed && !shard_difference(before.shards, now.shards)) {
+    return RecordedText{before.sha256, now.count, before.shards};
+  }
+  if (auto same = check_same_text(before, now, path); !same) return same.failure();
+  return now;
 }
 
 Result<std::shared_ptr<const Tokens>> open_recorded(const RecordedText& text, const Config& config) {

@@ -19,7 +19,7 @@
 #include "runtime/base/error.h"
 #include "runtime/data/tokens.h"
 #include "runtime/storage/checkpoint_manifest.h"
-#include "runtime/trace/metrics/branch_record.h"
+#include "runtime/trace/metrics/branches/branch_record.h"
 
 namespace shoal {
 
@@ -53,6 +53,11 @@ struct RecordedText {
 // Checks that the text at this path is what the run has had so far. Errors: kInvalidData, naming the shard or the text,
 // and what to do.
 [[nodiscard]] Status check_same_text(const RecordedText& before, const RecordedText& now, const std::string& path);
+
+// The same of the text as data.corpus names it to a command that goes on with the run. Returns what stays on record:
+// the list of before where the shards are the same and have another order or other names, as older versions gave them.
+[[nodiscard]] Result<RecordedText> text_to_keep(const RecordedText& before, const RecordedText& now,
+                                                const std::string& path);
 
 // Opens it again, of shards those on record alone. Errors: those of open_tokens() and check_same_text().
 [[nodiscard]] Result<std::shared_ptr<const Tokens>> open_recorded(const RecordedText& text, const Config& config);

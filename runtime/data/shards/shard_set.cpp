@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
+#include <iterator>
 #include <map>
+#include <utility>
 
 #include "runtime/base/compose.h"
 #include "runtime/base/ensure.h"
@@ -72,20 +74,63 @@ std::optional<Numbered> numbered(const fs::path& path) {
 }
 
 // A download that lost a file leaves a gap between two numbers.
-Status check_for_gaps(const ShardPaths& paths) {
-  for (std::size_t i = 1; i < paths.size(); ++i) {
-    const auto last = numbered(paths[i - 1]);
-    const auto next = numbered(paths[i]);
+Status check_for_gaps(const ShardPaths& series) {
+  for (std::size_t i = 1; i < series.size(); ++i) {
+    const auto last = numbered(series[i - 1]);
+    const auto next = numbered(series[i]);
     const bool is_series = last && next && last->before == next->before && last->digits.size() == next->digits.size();
     if (!is_series || next->number() == last->number() + 1) continue;
     std::string missing = std::to_string(last->number() + 1);
     missing.insert(0, last->digits.size() - std::min(missing.size(), last->digits.size()), '0');
-    const fs::path file = paths[i].parent_path() / compose(last->before, missing, paths[i].extension().string());
+    const fs::path file = series[i].parent_path() / compose(last->before, missing, series[i].extension().string());
     return fail(Error::kInvalidData,
-                compose("the shard ", file.string(), " is missing: ", paths[i - 1].filename().string(), " and ",
-                        paths[i].filename().string(), " are there. Get it, or give those that you want other names."));
+                compose("the shard ", file.string(), " is missing: ", series[i - 1].filename().string(), " and ",
+                        series[i].filename().string(), " are there. Get it, or give those that you want other names."));
   }
   return Done{};
+}
+
+// The last `count` names of a path.
+std::string end_of(const fs::path& path, std::size_t count) {
+  std::string end;
+  for (auto at = path.end(); count > 0 && at != path.begin(); --count) {
+    --at;
+    end = end.empty() ? at->string() : compose(at->string(), "/", end);
+  }
+  return end;
+}
+
+std::vector<std::string> ends_of(const ShardPaths& paths, std::size_t count) {
+  std::vector<std::string> ends;
+  ends.reserve(paths.size());
+  for (const fs::path& path : paths) ends.push_back(end_of(path, count));
+  return ends;
+}
+
+bool are_distinct(std::vector<std::string> names) {
+  std::ranges::sort(names);
+  return std::ranges::adjacent_find(names) == names.end();
+}
+
+// Returns what a list calls the shards: the names of their files or, where folders hold files of one name, as many of
+// the names above as tell all of them apart.
+std::vector<std::string> names_of(const ShardPaths& paths) {
+  std::size_t longest = 1;
+  for (const fs::path& path : paths) longest = std::max<std::size_t>(longest, std::distance(path.begin(), path.end()));
+  std::size_t count = 1;
+  auto names = ends_of(paths, count);
+  while (!are_distinct(names) && count < longest) names = ends_of(paths, ++count);
+  return names;
+}
+
+// Folders that hold files of one name number them each for itself; others share one series.
+std::vector<ShardPaths> series_in(const ShardPaths& paths) {
+  if (are_distinct(ends_of(paths, 1))) return {paths};
+  std::map<fs::path, ShardPaths> by_folder;
+  for (const fs::path& path : paths) by_folder[path.parent_path()].push_back(path);
+  std::vector<ShardPaths> all;
+  for (auto& [folder, series] : by_folder) all.push_back(std::move(series));
+  return all;
 }
 
 // " COUNT FINGERPRINT": a name may hold blanks.
@@ -112,14 +157,33 @@ std::vector<ListedShard> parse_list(std::string_view list) {
   return shards;
 }
 
-std::map<std::string, std::string> facts_by_name(std::string_view list) {
-  std::map<std::string, std::string> facts;
-  for (ListedShard& shard : parse_list(list)) facts[shard.name] = std::move(shard.facts);
-  return facts;
+std::string file_name_in(const std::string& name) { return name.substr(name.rfind('/') + 1); }
+
+// A shard is known again by its file's name and its facts, wherever it lies and stands in a list.
+using KnownShard = std::pair<std::string, std::string>;
+
+KnownShard known_by(const ListedShard& shard) { return {file_name_in(shard.name), shard.facts}; }
+
+// Returns the shards of a list that the other one lacks, in their order.
+std::vector<ListedShard> lacked_by(std::string_view other, std::string_view list) {
+  std::map<KnownShard, std::size_t> there;
+  for (const ListedShard& shard : parse_list(other)) ++there[known_by(shard)];
+  std::vector<ListedShard> lacked;
+  for (ListedShard& shard : parse_list(list)) {
+    const auto found = there.find(known_by(shard));
+    const bool is_there = found != there.end() && found->second > 0;
+    if (is_there) {
+      --found->second;
+    } else {
+      lacked.push_back(std::move(shard));
+    }
+  }
+  return lacked;
 }
 
+// By the name of the file, then by the path, so that every machine has one order.
 void sort_by_name(ShardPaths& paths) {
-  std::ranges::sort(paths, {}, [](const fs::path& path) { return path.filename().string(); });
+  std::ranges::sort(paths, {}, [](const fs::path& path) { return std::pair(path.filename().string(), path.string()); });
 }
 
 bool is_pattern(const fs::path& corpus) {
@@ -127,32 +191,66 @@ bool is_pattern(const fs::path& corpus) {
   return !fs::exists(corpus, error) && corpus.string().find_first_of("*?[") != std::string::npos;
 }
 
-// Names the first shard of the list that no path bears.
-Status check_all_are_among(const ShardPaths& paths, const std::vector<ListedShard>& listed, const fs::path& pattern) {
-  for (const ListedShard& shard : listed) {
-    const bool is_there =
-        std::ranges::any_of(paths, [&](const fs::path& path) { return path.filename() == shard.name; });
-    if (is_there) continue;
-    return fail(Error::kInvalidData, compose("the shard ", shard.name, " is missing: no file that matches ",
-                                             pattern.string(), " has this name."));
-  }
-  return Done{};
+// True for a shard that holds what its line in the list says. Reads of it what its fingerprint takes.
+bool has_facts(const fs::path& path, const std::string& facts) {
+  const auto shard = ShardFile::open(path);
+  return shard && compose(" ", shard->count(), " ", shard->fingerprint()) == facts;
 }
+
+// The files of which a pattern may name several by one name, and those that are not taken yet.
+class Candidates {
+ public:
+  // paths: sorted.
+  explicit Candidates(const ShardPaths& paths) {
+    for (const fs::path& path : paths) by_file_name_.emplace(path.filename().string(), path);
+  }
+
+  // Takes the file of this shard: the one of its name; of several, or where only the folder has another name, the first
+  // that holds what the list says. If of several none does, the first, so that whoever compares says which shard
+  // changed. Nothing: no file bears the name.
+  std::optional<fs::path> take(const ListedShard& shard) {
+    const auto depth = static_cast<std::size_t>(std::ranges::count(shard.name, '/')) + 1;
+    const auto [begin, end] = by_file_name_.equal_range(file_name_in(shard.name));
+    std::vector<ByFileName::iterator> named, others;
+    for (auto at = begin; at != end; ++at) (end_of(at->second, depth) == shard.name ? named : others).push_back(at);
+    if (named.size() == 1) return taken(named.front());
+    const auto holds = [&shard](const auto& at) { return has_facts(at->second, shard.facts); };
+    for (const auto& group : {named, others}) {
+      const auto right = std::ranges::find_if(group, holds);
+      if (right != group.end()) return taken(*right);
+    }
+    return named.empty() ? std::nullopt : std::optional(taken(named.front()));
+  }
+
+ private:
+  using ByFileName = std::multimap<std::string, fs::path>;
+
+  fs::path taken(ByFileName::iterator chosen) {
+    fs::path path = std::move(chosen->second);
+    by_file_name_.erase(chosen);
+    return path;
+  }
+
+  ByFileName by_file_name_;
+};
 
 }  // namespace
 
 std::optional<std::string> shard_difference(std::string_view before, std::string_view now) {
-  const auto were = facts_by_name(before);
-  const auto are = facts_by_name(now);
-  for (const auto& [name, facts] : were) {
-    const auto found = are.find(name);
-    if (found == are.end()) return compose("the shard ", name, " is missing");
-    if (found->second != facts) return compose("the shard ", name, " holds other tokens");
+  const auto missing = lacked_by(now, before);
+  const auto added = lacked_by(before, now);
+  if (!missing.empty()) {
+    const ListedShard& first = missing.front();
+    const bool is_there = std::ranges::any_of(
+        added, [&first](const ListedShard& shard) { return file_name_in(shard.name) == file_name_in(first.name); });
+    return compose("the shard ", first.name, is_there ? " holds other tokens" : " is missing");
   }
-  for (const auto& [name, facts] : are) {
-    if (!were.contains(name)) return compose("the shard ", name, " is new");
-  }
+  if (!added.empty()) return compose("the shard ", added.front().name, " is new");
   return std::nullopt;
+}
+
+bool are_same_and_more(std::string_view before, std::string_view now) {
+  return lacked_by(now, before).empty() && !lacked_by(before, now).empty();
 }
 
 Result<std::optional<ShardPaths>> find_shards(const fs::path& corpus) {
@@ -166,34 +264,50 @@ Result<std::optional<ShardPaths>> find_shards(const fs::path& corpus) {
   auto paths = is_folder ? in_folder(corpus) : that_match(corpus);
   if (!paths) return paths.failure();
   sort_by_name(*paths);
-  if (const Status whole = check_for_gaps(*paths); !whole) return whole.failure();
+  for (const ShardPaths& series : series_in(*paths)) {
+    if (const Status whole = check_for_gaps(series); !whole) return whole.failure();
+  }
   return std::optional(std::move(*paths));
 }
 
-Result<ShardPaths> find_listed_shards(const fs::path& corpus, std::string_view list) {
+Result<ListedShards> find_listed_shards(const fs::path& corpus, std::string_view list) {
+  ListedShards found;
   const auto listed = parse_list(list);
   if (is_pattern(corpus)) {
     auto paths = that_match(corpus);
-    if (!paths) return paths;
-    std::erase_if(*paths, [&](const fs::path& path) {
-      return std::ranges::find(listed, path.filename().string(), &ListedShard::name) == listed.end();
-    });
-    if (const Status all = check_all_are_among(*paths, listed, corpus); !all) return all.failure();
+    if (!paths) return paths.failure();
     sort_by_name(*paths);
-    return paths;
+    Candidates candidates(*paths);
+    for (const ListedShard& shard : listed) {
+      auto path = candidates.take(shard);
+      if (!path) {
+        return fail(Error::kInvalidData, compose("the shard ", shard.name, " is missing: no file that matches ",
+                                                 corpus.string(), " has this name."));
+      }
+      found.paths.push_back(std::move(*path));
+      found.names.push_back(shard.name);
+    }
+    return found;
   }
   std::error_code error;
   const bool is_one =
       listed.size() == 1 && corpus.filename() == listed.front().name && !fs::is_directory(corpus, error);
-  ShardPaths paths;
-  for (const ListedShard& shard : listed) paths.push_back(is_one ? corpus : corpus / shard.name);
-  return paths;
+  for (const ListedShard& shard : listed) {
+    found.paths.push_back(is_one ? corpus : corpus / shard.name);
+    found.names.push_back(shard.name);
+  }
+  return found;
 }
 
 Result<ShardSet> ShardSet::open(const ShardPaths& paths, int vocabulary) {
-  ENSURE(!paths.empty(), "a set has shards");
+  return open(ListedShards{paths, names_of(paths)}, vocabulary);
+}
+
+Result<ShardSet> ShardSet::open(const ListedShards& shards, int vocabulary) {
+  ENSURE(!shards.paths.empty() && shards.paths.size() == shards.names.size(), "a set has shards, each with its name");
   ShardSet set(vocabulary);
-  for (const fs::path& path : paths) {
+  set.names_ = shards.names;
+  for (const fs::path& path : shards.paths) {
     auto shard = ShardFile::open(path);
     if (!shard) return shard.failure();
     set.starts_.push_back(set.starts_.back() + shard->count());
@@ -232,8 +346,8 @@ Status ShardSet::check_tokens(const ShardFile& shard, std::uint64_t first, std::
 
 std::string ShardSet::list() const {
   std::string lines;
-  for (const ShardFile& shard : shards_) {
-    lines += compose(shard.path().filename().string(), " ", shard.count(), " ", shard.fingerprint(), "\n");
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    lines += compose(names_[i], " ", shards_[i].count(), " ", shards_[i].fingerprint(), "\n");
   }
   return lines;
 }

@@ -38,11 +38,12 @@ Status take_sizes(const Json& json, const std::vector<SizeKey>& keys, ModelDescr
     const auto found = json.find(key.name);
     const bool is_silent = found == json.end() || found->is_null();
     if (is_silent && *key.size > 0) continue;
-    const auto value = json.at(key.name).get<std::int64_t>();
-    if (value < 1 || value > 1 << 30) {
-      return fail(Error::kInvalidData, compose(key.name, " = ", found->dump(), " is no extent"));
+    const Json& value = json.at(key.name);
+    const bool is_whole = value.is_number_integer();  // get() would cut 2.7, and take true for 1
+    if (!is_whole || value < 1 || value > 1 << 30) {
+      return fail(Error::kInvalidData, compose(key.name, " = ", value.dump(), " is no extent"));
     }
-    *key.size = static_cast<int>(value);
+    *key.size = value.get<int>();
   }
   return Done{};
 }

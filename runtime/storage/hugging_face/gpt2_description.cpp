@@ -7,11 +7,9 @@ namespace shoal {
 using Json = nlohmann::json;
 
 Result<ModelDescription> describe_gpt2(const Json& json) {
-  const std::vector<FixedKey> fixed = {{"activation_function", "gelu_new"},
-                                       {"layer_norm_epsilon", 1e-5},
-                                       {"scale_attn_weights", true},
-                                       {"scale_attn_by_inverse_layer_idx", false},
-                                       {"add_cross_attention", false}};
+  const std::vector<FixedKey> fixed = {{"activation_function", "gelu_new"}, {"layer_norm_epsilon", 1e-5},
+                                       {"scale_attn_weights", true},        {"scale_attn_by_inverse_layer_idx", false},
+                                       {"add_cross_attention", false},      {"pruned_heads", Json::object()}};
   if (auto status = check_fixed(json, fixed); !status) return status.failure();
   ModelDescription out;
   ModelConfig& model = out.model;

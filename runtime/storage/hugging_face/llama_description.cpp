@@ -1,6 +1,8 @@
 // LlamaConfig and Qwen3Config. Rotary positions stand in `rope_parameters` since transformers 5, before that in
 // `rope_theta` and `rope_scaling`; both are read, both are written.
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "runtime/base/compose.h"
 #include "runtime/storage/hugging_face/description_fields.h"
@@ -13,15 +15,51 @@ using Json = nlohmann::json;
 // Reads a model that was made before version 5 into the words of that version.
 Json rope_of(const Json& json) {
   Json rope = json.value("rope_parameters", Json());
-  if (!rope.is_object()) rope = json.value("rope_scaling", Json());
-  if (!rope.is_object()) rope = Json::object();
+  if (rope.is_null()) rope = json.value("rope_scaling", Json());
+  if (rope.is_null()) rope = Json::object();
+  if (!rope.is_object()) return rope;
   if (!rope.contains("rope_theta")) rope["rope_theta"] = json.value("rope_theta", 10000.0);
   if (!rope.contains("rope_type")) rope["rope_type"] = rope.value("type", "default");
   return rope;
 }
 
+// Refuses what is said of rotary positions that is not read: parameters for each type of layer, and for a part of a
+// head.
+Status check_rope(const Json& rope) {
+  if (!rope.is_object()) {
+    return fail(Error::kInvalidData, compose("the parameters of rotary positions are ", rope.dump(), ", no object"));
+  }
+  const std::set<std::string> known = {"rope_theta",
+                                       "rope_type",
+                                       "type",
+                                       "factor",
+                                       "low_freq_factor",
+                                       "high_freq_factor",
+                                       "original_max_position_embeddings"};
+  for (const auto& [name, value] : rope.items()) {
+    const bool says_nothing = value.is_null() || (name == "partial_rotary_factor" && value == 1.0);
+    if (known.contains(name) || says_nothing) continue;
+    return fail(Error::kInvalidData, compose("rotary positions have ", name, " = ", value.dump(),
+                                             ", which this model does not know; it has one set of parameters for all "
+                                             "layers"));
+  }
+  return Done{};
+}
+
+// Other types of layers look at a part of the context.
+Status check_layer_types(const Json& json) {
+  const Json types = json.value("layer_types", Json());
+  if (types.is_null()) return Done{};
+  for (const Json& type : types) {
+    if (type == "full_attention") continue;
+    return fail(Error::kInvalidData, compose("layer_types has ", type.dump(), ", and this model has full_attention"));
+  }
+  return Done{};
+}
+
 Status take_rope(const Json& json, ModelDescription& out) {
   const Json rope = rope_of(json);
+  if (auto status = check_rope(rope); !status) return status;
   ModelConfig& model = out.model;
   model.rope_theta = rope.at("rope_theta").get<double>();
   const Json& type = rope.at("rope_type");
@@ -62,8 +100,10 @@ Status take_llama_sizes(const Json& json, ModelDescription& out) {
 
 Result<ModelDescription> describe_llama(const Json& json) {
   const std::vector<FixedKey> fixed = {
-      {"hidden_act", "silu"}, {"attention_bias", false}, {"mlp_bias", false}, {"use_sliding_window", false}};
+      {"hidden_act", "silu"},        {"attention_bias", false},        {"mlp_bias", false},
+      {"use_sliding_window", false}, {"pruned_heads", Json::object()}, {"partial_rotary_factor", 1.0}};
   if (auto status = check_fixed(json, fixed); !status) return status.failure();
+  if (auto status = check_layer_types(json); !status) return status.failure();
   ModelDescription out;
   out.model.kind = ModelKind::kLlama;
   out.model.qk_norm = json.at("model_type") == "qwen3";

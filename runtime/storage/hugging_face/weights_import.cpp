@@ -3,14 +3,18 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
+#include "runtime/storage/safetensors.h"
 
 namespace shoal {
 namespace {
@@ -30,15 +34,31 @@ float from_half(std::uint16_t half) {
 
 float from_bf16(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U); }
 
-std::unique_ptr<AlignedBuffer> widen(std::span<const std::byte> from, float (*widened)(std::uint16_t)) {
-  auto to = std::make_unique<AlignedBuffer>(2 * from.size());
-  for (std::size_t i = 0; i < from.size() / 2; ++i) {
-    std::uint16_t bits = 0;
-    std::memcpy(&bits, from.data() + 2 * i, 2);
-    const float value = widened(bits);
-    std::memcpy(to->data() + 4 * i, &value, 4);
+std::optional<NumberType> number_type(const std::string& dtype) {
+  if (dtype == "F32") return NumberType::kFloat32;
+  if (dtype == "F16") return NumberType::kFloat16;
+  if (dtype == "BF16") return NumberType::kBfloat16;
+  return std::nullopt;
+}
+
+// The first value that is infinite or no number.
+std::optional<std::uint64_t> first_not_finite(const ImportedTensor& tensor) {
+  const std::uint64_t count = tensor.value_count();
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (!std::isfinite(tensor.value(i))) return i;
   }
-  return to;
+  return std::nullopt;
+}
+
+// True where the bits of all values are equal, as float32.
+bool are_equal(const ImportedTensor& one, const ImportedTensor& other) {
+  if (one.type == other.type) return std::ranges::equal(one.bytes, other.bytes);
+  const std::uint64_t count = one.value_count();
+  if (count != other.value_count()) return false;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (std::bit_cast<std::uint32_t>(one.value(i)) != std::bit_cast<std::uint32_t>(other.value(i))) return false;
+  }
+  return true;
 }
 
 std::string advice_for(const std::vector<std::int64_t>& is, const std::vector<std::int64_t>& wanted) {
@@ -65,9 +85,13 @@ class Import {
       return refuse(compose(tensor.name, " is ", shape_text(tensor.shape), ", config.json says ",
                             shape_text(wanted->second), advice_for(tensor.shape, wanted->second)));
     }
-    const auto bytes = as_floats(tensor);
-    if (!bytes) return bytes.failure();
-    taken_[name] = StoredTensor{name, DType::kFloat32, std::move(tensor.shape), *bytes};
+    const auto type = number_type(tensor.dtype);
+    if (!type) return refuse(compose(tensor.name, " is ", tensor.dtype, "; F32, F16 and BF16 can be read"));
+    ImportedTensor taken{name, *type, std::move(tensor.shape), tensor.bytes};
+    if (const auto index = first_not_finite(taken)) {
+      return refuse(compose("the tensor ", tensor.name, " has a value that is not finite at ", *index));
+    }
+    taken_.emplace(name, std::move(taken));
     return Done{};
   }
 
@@ -77,12 +101,12 @@ class Import {
     if (embedding == taken_.end()) return Done{};  // finish() says so
     const auto head = taken_.find(model_.head);
     if (head == taken_.end()) {
-      StoredTensor copy = embedding->second;
+      ImportedTensor copy = embedding->second;
       copy.name = model_.head;
-      taken_[model_.head] = std::move(copy);
+      taken_.emplace(model_.head, std::move(copy));
       return Done{};
     }
-    if (std::ranges::equal(head->second.bytes, embedding->second.bytes)) return Done{};
+    if (are_equal(head->second, embedding->second)) return Done{};
     return refuse(compose(model_.head, " differs from ", model_.embedding,
                           ", and config.json says that they are one (tie_word_embeddings; set it to false to import "
                           "both)"));
@@ -93,28 +117,18 @@ class Import {
       if (taken_.contains(name)) continue;
       return refuse(compose("no tensor ", name, prefix_.empty() ? "" : ", as it is or with " + prefix_ + " in front"));
     }
-    for (auto& [name, tensor] : taken_) weights_.tensors.push_back(std::move(tensor));
-    return std::move(weights_);
+    ImportedWeights weights;
+    for (auto& [name, tensor] : taken_) weights.tensors.push_back(std::move(tensor));
+    return weights;
   }
 
  private:
   static Failure refuse(const std::string& what) { return fail(Error::kInvalidData, what); }
 
-  Result<std::span<const std::byte>> as_floats(const ForeignTensor& tensor) {
-    if (tensor.dtype == "F32") return tensor.bytes;
-    if (tensor.dtype != "F16" && tensor.dtype != "BF16") {
-      return refuse(compose(tensor.name, " is ", tensor.dtype, "; F32, F16 and BF16 can be read"));
-    }
-    weights_.converted.push_back(widen(tensor.bytes, tensor.dtype == "F16" ? from_half : from_bf16));
-    const AlignedBuffer& floats = *weights_.converted.back();
-    return std::span<const std::byte>(floats.data(), floats.size());
-  }
-
   ModelKind kind_;
   std::string prefix_;
   const ModelTensors& model_;
-  std::map<std::string, StoredTensor> taken_;
-  ImportedWeights weights_;
+  std::map<std::string, ImportedTensor> taken_;
 };
 
 Status take_file(Import& import, const WeightFile& file) {
@@ -135,14 +149,25 @@ bool is_plain_name(const std::string& name) {
 
 }  // namespace
 
-std::vector<StoredTensor> ImportedWeights::of(const std::vector<std::string>& names) const {
-  std::vector<StoredTensor> found;
-  for (const std::string& name : names) {
-    const StoredTensor* tensor = find_tensor(tensors, name);
-    ENSURE(tensor != nullptr, "an import has every weight: " + name);
-    found.push_back(*tensor);
+std::uint64_t ImportedTensor::value_count() const {
+  return bytes.size() / (type == NumberType::kFloat32 ? sizeof(float) : sizeof(std::uint16_t));
+}
+
+float ImportedTensor::value(std::uint64_t index) const {
+  if (type == NumberType::kFloat32) {
+    float wide = 0;
+    std::memcpy(&wide, bytes.data() + index * sizeof wide, sizeof wide);
+    return wide;
   }
-  return found;
+  std::uint16_t narrow = 0;
+  std::memcpy(&narrow, bytes.data() + index * sizeof narrow, sizeof narrow);
+  return type == NumberType::kFloat16 ? from_half(narrow) : from_bf16(narrow);
+}
+
+const ImportedTensor& ImportedWeights::of(const std::string& name) const {
+  const auto found = std::ranges::lower_bound(tensors, name, {}, &ImportedTensor::name);
+  ENSURE(found != tensors.end() && found->name == name, "an import has every weight: " + name);
+  return *found;
 }
 
 Result<std::vector<std::string>> files_of_index(const std::string& text, const std::string& where) {

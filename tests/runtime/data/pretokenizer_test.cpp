@@ -6,6 +6,8 @@
 
 #include <cctype>
 #include <random>
+#include <utility>
+#include <vector>
 
 namespace shoal::pretokenizer_test {
 namespace {
@@ -125,6 +127,19 @@ TEST(Pretokenizer, TakesLongRunsOfOneKind) {
   EXPECT_THAT(cut(blanks + "a"), ElementsAre(blanks.substr(1), " a"));
 }
 
+Pieces parted_at(const std::string& text, std::size_t at) {
+  Pieces pieces = cut(std::string_view(text).substr(0, at));
+  const Pieces rest = cut(std::string_view(text).substr(at));
+  pieces.insert(pieces.end(), rest.begin(), rest.end());
+  return pieces;
+}
+
+std::string random_words(std::mt19937_64& random, const Pieces& words, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += words[random() % words.size()];
+  return text;
+}
+
 TEST(Seam, ChangesNoPiece) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -132,19 +147,86 @@ TEST(Seam, ChangesNoPiece) {
   int changed_elsewhere = 0;
   for (int trial = 0; trial < 3000; ++trial) {
     const std::string text = random_text(random, "abs'1. \n\xc3\xa9\xff", 2 + random() % 40);
-    const auto parted_at = [&text](std::size_t at) {
-      Pieces pieces = cut(std::string_view(text).substr(0, at));
-      const Pieces rest = cut(std::string_view(text).substr(at));
-      pieces.insert(pieces.end(), rest.begin(), rest.end());
-      return pieces;
-    };
     const std::size_t wanted = random() % text.size();
     const std::size_t seam = seam_after(text, wanted);
     ASSERT_TRUE(seam > 0 && seam >= wanted && seam <= text.size());
-    ASSERT_EQ(parted_at(seam), cut(text)) << testing::PrintToString(text) << " at " << seam;
-    changed_elsewhere += parted_at(wanted) != cut(text) ? 1 : 0;
+    ASSERT_EQ(parted_at(text, seam), cut(text)) << testing::PrintToString(text) << " at " << seam;
+    changed_elsewhere += parted_at(text, wanted) != cut(text) ? 1 : 0;
   }
   EXPECT_GT(changed_elsewhere, 500) << "any other place will not do";
+}
+
+// Kinds of characters that meet at a seam: endings, white space of 1 to 3 bytes, letters and marks of 1 to 4, and bytes
+// that are none.
+TEST(Seam, ChangesNoPieceOfAnyKindAtAnyWidth) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  const Pieces words = {
+      "'",      "r",      "e",  "S",  "7",      ".", " ", "\n",   "\t",       "\r",   "\u00a0",
+      "\u3000", "\u2028", "日", "。", "\u0e01", "é", "😀", "\xff", "\xe3\x80", "\x80", std::string(1, '\0')};
+  int inside = 0;
+  for (int trial = 0; trial < 20000; ++trial) {
+    const std::string text = random_words(random, words, 2 + random() % 30);
+    const std::size_t wanted = 1 + random() % 8;
+    const std::size_t seam = seam_after(text, wanted);
+    ASSERT_EQ(parted_at(text, seam), cut(text)) << testing::PrintToString(text) << " at " << seam;
+    inside += seam < text.size() ? 1 : 0;
+  }
+  EXPECT_GT(inside, 15000);
+}
+
+TEST(Seam, IsBeforeWhiteSpaceBehindAnyCharacterThatIsNone) {
+  EXPECT_EQ(seam_after("\u65e5\u672c\u3002\n\u8a9e", 1), 9U);
+  EXPECT_EQ(seam_after("\u65e5\r\n\u672c", 1), 3U);
+  EXPECT_EQ(seam_after("\u65e5\u3000\n\u672c", 1), 3U) << "an ideographic space runs together with the line's end";
+  for (std::uint32_t code = 0x80; code < 0x10000; code += code < 0x3100 ? 1 : 37) {
+    if (code >= 0xd800 && code < 0xe000) continue;
+    std::string character;
+    if (code >= 0x800) {
+      character += static_cast<char>(0xe0 | code >> 12);
+      character += static_cast<char>(0x80 | (code >> 6 & 0x3f));
+    } else {
+      character += static_cast<char>(0xc0 | code >> 6);
+    }
+    character += static_cast<char>(0x80 | (code & 0x3f));
+    const std::string text = character + "\nz";
+    const bool is_white = cut(character + "\n\nz").front() != character;
+    ASSERT_EQ(seam_after(text, 1) == character.size(), !is_white) << std::hex << code;
+  }
+}
+
+// Texts of which 4 MiB are encoded at once: no part may be as long as the text.
+TEST(Seam, IsNearWhereItIsWantedInTextsOfAnyLanguage) {
+  const std::vector<std::pair<const char*, Pieces>> languages = {
+      {"Chinese", {"\u7684", "\u662f", "\u5728\u4e00", "\uff0c", "\u3002", "\u3002\n"}},
+      {"Japanese", {"\u306e", "\u306b\u306f", "\u30c6\u30b9\u30c8", "\u3001", "\u3002", "\uff12"}},
+      {"Thai", {"\u0e01\u0e32\u0e23", "\u0e17\u0e35\u0e48", " ", "\u0e44\u0e17\u0e22"}},
+      {"one line without blanks", {"a", "b", "1", "22", ";", "<", "--"}},
+      {"another encoding", {"\xb5\xc4", "\xca\xc7", "\xa1\xa3", "\xa3\xac"}},
+      {"endings", {"'s", "'re", "''", "'ll"}},
+      {"columns of blanks", {"1", "   ", "\t\t"}}};
+  std::mt19937_64 random(7);
+  constexpr std::size_t kWanted = 3000;
+  for (const auto& [name, words] : languages) {
+    const std::string text = random_words(random, words, 60000);
+    Pieces pieces;
+    for (std::string_view left = text; !left.empty();) {
+      const std::size_t seam = seam_after(left, kWanted);
+      ASSERT_LE(seam, 2 * kWanted) << name;
+      const Pieces some = cut(left.substr(0, seam));
+      pieces.insert(pieces.end(), some.begin(), some.end());
+      left.remove_prefix(seam);
+    }
+    ASSERT_TRUE(pieces == cut(text)) << name;
+  }
+}
+
+TEST(Seam, OfOnePieceIsItsEnd) {
+  const std::string letters(100'000, 'a');
+  EXPECT_EQ(seam_after(letters, 1000), letters.size());
+  EXPECT_EQ(seam_after(letters + ".." + letters, 1000), letters.size() + 2);
+  EXPECT_EQ(seam_after(std::string(100'000, ' '), 1000), 100'000U);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <numeric>
 #include <random>
+#include <sstream>
 
 #include "runtime/data/order.h"
 #include "runtime/data/tokens.h"
@@ -155,6 +156,98 @@ TEST(Shards, AreKnownAgainByNamesCountsAndSampledTokens) {
   EXPECT_NE(digest(scratch.file("a.bin", shard_of(1, 60000))), known);
 }
 
+// The shards of two dumps, whose files have the same names: letters of a folder and a number tell them apart.
+class ShardsOfDumps : public testing::Test {
+ protected:
+  ShardsOfDumps() {
+    for (const char* dump : {"b", "a"}) {  // no order of the file system is that of the names
+      std::filesystem::create_directory(scratch_.path() / dump);
+      for (const int number : {2, 1, 3}) write(dump, number);
+    }
+  }
+  void write(const std::string& dump, int number) const {
+    const auto first = static_cast<std::uint32_t>((dump == "a" ? 100 : 200) + 10 * number);
+    (void)scratch_.file(dump + "/00000" + std::to_string(number) + ".bin", shard_of(first, 10));
+  }
+  [[nodiscard]] std::filesystem::path pattern() const { return scratch_.path() / "*" / "*.bin"; }
+  [[nodiscard]] ShardSet found() const { return *ShardSet::open(**find_shards(pattern()), kVocabulary); }
+  [[nodiscard]] Result<ShardSet> listed(const std::string& list) const {
+    const auto shards = find_listed_shards(pattern(), list);
+    if (!shards) return shards.failure();
+    return ShardSet::open(*shards, kVocabulary);
+  }
+  // The first token of each shard, in the order in which they are read.
+  [[nodiscard]] static std::vector<std::int32_t> starts_of(const ShardSet& set) {
+    std::vector<std::int32_t> tokens(set.count()), starts;
+    EXPECT_TRUE(set.read(0, tokens).ok());
+    for (std::size_t i = 0; i < tokens.size(); i += 10) starts.push_back(tokens[i]);
+    return starts;
+  }
+  // A list as versions made it that knew shards by the names of their files, in the order of this file system.
+  [[nodiscard]] std::string old_list(const std::vector<std::string>& order) const {
+    std::string list;
+    for (const std::string& name : order) list += ShardSet::open({scratch_.path() / name}, kVocabulary)->list();
+    return list;
+  }
+
+  const Scratch scratch_;
+};
+
+TEST_F(ShardsOfDumps, HaveOneOrderAndNamesThatTellThemApart) {
+  const ShardSet set = found();
+  EXPECT_THAT(starts_of(set), ElementsAre(110, 210, 120, 220, 130, 230));
+  std::vector<std::string> names;
+  for (std::istringstream lines(set.list()); lines;) {
+    std::string line;
+    if (std::getline(lines, line)) names.push_back(line.substr(0, line.find(' ')));
+  }
+  EXPECT_THAT(names, ElementsAre("a/000001.bin", "b/000001.bin", "a/000002.bin", "b/000002.bin", "a/000003.bin",
+                                 "b/000003.bin"));
+  const Scratch elsewhere;
+  std::filesystem::copy(scratch_.path(), elsewhere.path(), std::filesystem::copy_options::recursive);
+  const auto copy = ShardSet::open(**find_shards(elsewhere.path() / "*" / "*.bin"), kVocabulary);
+  EXPECT_EQ(copy->sha256(), set.sha256()) << "whatever the order of the file system";
+}
+
+TEST_F(ShardsOfDumps, AreNamedByAsManyFoldersAsTellThemApart) {
+  std::filesystem::create_directories(scratch_.path() / "x" / "a");
+  std::filesystem::rename(scratch_.path() / "b" / "000001.bin", scratch_.path() / "x" / "a" / "000001.bin");
+  const auto set =
+      ShardSet::open({scratch_.path() / "a" / "000001.bin", scratch_.path() / "x" / "a" / "000001.bin"}, kVocabulary);
+  const std::string root = scratch_.path().filename().string();
+  EXPECT_THAT(set->list(), testing::StartsWith(root + "/a/000001.bin "));
+  EXPECT_THAT(set->list(), HasSubstr("\nx/a/000001.bin "));
+}
+
+TEST_F(ShardsOfDumps, AreMissedInTheFolderThatLacksOne) {
+  std::filesystem::remove(scratch_.path() / "a" / "000002.bin");
+  expect_refused(status_of(find_shards(pattern())), "a/000002.bin", "is missing");
+  std::filesystem::remove(scratch_.path() / "a" / "000003.bin");
+  EXPECT_TRUE(find_shards(pattern()).ok()) << "the dumps need not be of one length";
+}
+
+TEST_F(ShardsOfDumps, OfAListAreReadInItsOrder) {
+  const std::string list = found().list();
+  write("b", 4);
+  EXPECT_EQ(listed(list)->list(), list);
+  EXPECT_EQ(starts_of(*listed(list)), (std::vector<std::int32_t>{110, 210, 120, 220, 130, 230}));
+  const std::string old = old_list({"b/000002.bin", "a/000001.bin", "a/000002.bin", "b/000001.bin"});
+  EXPECT_EQ(starts_of(*listed(old)), (std::vector<std::int32_t>{220, 110, 120, 210}));
+  EXPECT_EQ(listed(old)->list(), old) << "so that its digest is the run's";
+  std::filesystem::rename(scratch_.path() / "a", scratch_.path() / "renamed");
+  EXPECT_EQ(listed(list)->list(), list) << "a folder that has another name";
+}
+
+TEST_F(ShardsOfDumps, OfAListThatAreGoneOrChangedAreNamed) {
+  const std::string list = found().list();
+  (void)scratch_.file("a/000001.bin", shard_of(7, 10));
+  EXPECT_EQ(shard_difference(list, listed(list)->list()), "the shard a/000001.bin holds other tokens");
+  const std::string old = old_list({"a/000002.bin", "b/000002.bin"});
+  std::filesystem::remove(scratch_.path() / "b" / "000002.bin");
+  expect_refused(status_of(listed(list)), "b/000002.bin", "is missing");
+  expect_refused(status_of(listed(old)), "000002.bin", "is missing");
+}
+
 TEST(Shards, TheOneThatDiffersIsNamed) {
   const std::string two = "a b.bin 10 f1\nc.bin 20 f2\n";
   EXPECT_EQ(shard_difference(two, two), std::nullopt);
@@ -162,6 +255,17 @@ TEST(Shards, TheOneThatDiffersIsNamed) {
   EXPECT_EQ(shard_difference(two, "a b.bin 10 f1\nc.bin 21 f2\n"), "the shard c.bin holds other tokens");
   EXPECT_EQ(shard_difference(two, two + "d.bin 1 f\n"), "the shard d.bin is new");
   EXPECT_EQ(shard_difference(two, ""), "the shard a b.bin is missing");
+}
+
+TEST(Shards, OfOneNameAreKnownByWhatTheyHold) {
+  const std::string old = "t.bin 10 f1\nt.bin 20 f2\n";
+  EXPECT_EQ(shard_difference(old, "t.bin 20 f2\nt.bin 10 f1\n"), std::nullopt) << "another order";
+  EXPECT_EQ(shard_difference(old, "b/t.bin 20 f2\na/t.bin 10 f1\n"), std::nullopt) << "by their folders";
+  EXPECT_EQ(shard_difference(old, "t.bin 20 f2\n"), "the shard t.bin is missing") << "one line for each";
+  EXPECT_EQ(shard_difference(old, old + "t.bin 10 f1\n"), "the shard t.bin is new") << "a copy beside it";
+  EXPECT_FALSE(are_same_and_more(old, "t.bin 20 f2\nt.bin 10 f1\n"));
+  EXPECT_TRUE(are_same_and_more(old, "a/t.bin 10 f1\nb/t.bin 20 f2\nc/t.bin 5 f3\n"));
+  EXPECT_FALSE(are_same_and_more(old, "t.bin 10 f1\nt.bin 5 f3\n")) << "one is gone";
 }
 
 TEST(Shards, SayWhatBecameOfOneWhileTheyAreRead) {

@@ -66,6 +66,35 @@ TEST(TokenFile, HoldsWhatTheTokenizerSays) {
   EXPECT_EQ(fs::file_size(files_in(scratch.path() / "kept")[0]), kTokenFileHeader + 2 * expected.size());
 }
 
+// Counts how much of a text is encoded at once.
+class WatchedTokenizer final : public Tokenizer {
+ public:
+  [[nodiscard]] int vocabulary_size() const override { return tokenizer_.vocabulary_size(); }
+  [[nodiscard]] std::vector<std::int32_t> encode(std::string_view text) const override {
+    most_ = std::max(most_, text.size());
+    return tokenizer_.encode(text);
+  }
+  [[nodiscard]] std::string bytes_of(std::int32_t token) const override { return tokenizer_.bytes_of(token); }
+  [[nodiscard]] std::string fingerprint() const override { return "watched"; }
+  [[nodiscard]] std::size_t most() const { return most_; }
+
+ private:
+  BpeTokenizer tokenizer_ = small_tokenizer();
+  mutable std::size_t most_ = 0;
+};
+
+// Such a text has no blank, and its lines do not end with ASCII.
+TEST(TokenFile, OfAChineseTextIsMadePieceByPiece) {
+  const Scratch scratch;
+  std::string text;
+  while (text.size() < (12U << 20U)) text += "\u7684\u662f\u5728\uff0c\u4e00\u4e2a\u3002\n";
+  const WatchedTokenizer tokenizer;
+  const auto tokens = Tokens::encode(scratch.file("text", text), 0, tokenizer, scratch.path() / "kept");
+  ASSERT_TRUE(tokens.ok()) << tokens.failure().message;
+  EXPECT_LE(tokenizer.most(), 8U << 20U);
+  EXPECT_EQ(read_all(**tokens), small_tokenizer().encode(text));
+}
+
 TEST(TokenFile, IsMadeOnceForATextAndATokenizer) {
   const Scratch scratch;
   ASSERT_TRUE(obtain("in the", small_tokenizer(), scratch.path()).ok());

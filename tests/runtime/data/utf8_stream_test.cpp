@@ -87,5 +87,16 @@ TEST(WithoutControls, LeavesNothingThatATerminalObeys) {
       << "U+009B begins a sequence, too";
 }
 
+TEST(LastCharacter, IsWhatTheBytesEndWith) {
+  EXPECT_EQ(last_character("a"), "a");
+  EXPECT_EQ(last_character("a\u00e9"), "\u00e9");
+  EXPECT_EQ(last_character("\u65e5\u672c"), "\u672c");
+  EXPECT_EQ(last_character("x\U0001F600"), "\U0001F600");
+  for (const std::string_view none :
+       {"", "\x80", "a\xe6\x97", "\xc0\xaf", "\xed\xa0\x80", "\xf5\x80\x80\x80", "a\xff"}) {
+    EXPECT_EQ(last_character(none), "") << testing::PrintToString(none);
+  }
+}
+
 }  // namespace
 }  // namespace shoal::utf8_stream_test

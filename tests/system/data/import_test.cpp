@@ -134,6 +134,15 @@ TEST(Import, TrainsOnFromTheImportedWeights) {
   EXPECT_EQ(records.weights(), scene.records("single").weights());
 }
 
+// The model is what it was: in another precision it is trained otherwise.
+TEST(Import, LeavesThePrecisionToAPerson) {
+  ProcessScene scene;
+  train_and_export(scene);
+  ASSERT_EQ(scene.run_to_end(import_to(scene, "bf16", {"--set", "model.precision=bf16"})), 0);
+  EXPECT_EQ(weights_of(scene.run("bf16"), 0), weights_of(scene.run(), 6));
+  EXPECT_NE(read_all(scene.run("bf16") / "config.toml").find("precision = \"bf16\""), std::string::npos);
+}
+
 // Each keeps something else of the inner optimiser in its checkpoints.
 TEST(Import, TrainsOnInRoundsOfEveryKind) {
   ProcessScene scene;

@@ -168,6 +168,35 @@ TEST_F(TextOnRecord, ThatIsAnotherIsToldWithWhatToDo) {
                                                 Not(HasSubstr("shards.txt"))));
 }
 
+// Versions before this one called shards by the names of their files alone, in the order of the file system.
+TEST_F(TextOnRecord, OfOlderNamesAndOrderStays) {
+  for (const char* dump : {"a", "b"}) {
+    fs::create_directory(folder() / dump);
+    (void)scratch_.file(std::string("shards/") + dump + "/train.bin", shard_of(1000, *dump));
+  }
+  const Config config = on(folder() / "?" / "train.bin");
+  const RecordedText now = taken_of(config);
+  ASSERT_TRUE(now.shards.starts_with("a/train.bin 1000 ")) << now.shards;
+  const auto second = now.shards.find("b/train.bin");
+  const std::string list = now.shards.substr(second + 2) + now.shards.substr(2, second - 2);
+  const RecordedText before{sha256_hex(std::string_view(list)), 2000, list};
+  const auto kept = text_to_keep(before, now, config.data.corpus);
+  ASSERT_TRUE(kept.ok()) << kept.failure().message;
+  EXPECT_EQ(*kept, before);
+  const auto tokens = open_recorded(*kept, config);
+  ASSERT_TRUE(tokens.ok()) << tokens.failure().message;
+  std::vector<std::int32_t> read(2000);
+  ASSERT_TRUE((*tokens)->read(0, read).ok());
+  EXPECT_EQ(read.front(), 'b') << "in the order that the run has had so far";
+  EXPECT_EQ(read.back(), 'a');
+  fs::create_directory(folder() / "c");
+  (void)scratch_.file("shards/c/train.bin", shard_of(1000, 'c'));
+  const auto grown = text_to_keep(before, taken_of(config), config.data.corpus);
+  ASSERT_FALSE(grown.ok());
+  EXPECT_THAT(grown.failure().message, AllOf(HasSubstr("c/train.bin is new"), HasSubstr("has more shards")));
+  EXPECT_TRUE(open_recorded(before, config).ok()) << "a run that goes on does not see it";
+}
+
 TEST_F(TextOnRecord, IsTriedAgainWithPausesAsLongAsItIsExpensive) {
   using std::chrono::seconds;
   EXPECT_EQ(pause_after(std::chrono::milliseconds(1), seconds(1)), seconds(1)) << "it is away";

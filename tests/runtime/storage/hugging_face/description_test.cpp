@@ -60,7 +60,11 @@ TEST(Description, IsRefusedWhereThisModelIsAnother) {
   EXPECT_THAT(with("n_inner", 20), HasSubstr("4 x n_embd"));
   EXPECT_THAT(with("n_layer", 0), HasSubstr("n_layer"));
   EXPECT_THAT(with("vocab_size", -1), HasSubstr("vocab_size"));
-  EXPECT_THAT(with("n_head", "two"), HasSubstr("configuration"));
+  EXPECT_THAT(with("n_head", "two"), HasSubstr("n_head = \"two\""));
+  EXPECT_THAT(with("n_layer", 2.7), HasSubstr("n_layer = 2.7 is no extent"));
+  EXPECT_THAT(with("n_layer", true), HasSubstr("n_layer = true is no extent"));
+  EXPECT_THAT(with("n_layer", 1ULL << 63U), HasSubstr("n_layer"));
+  EXPECT_THAT(with("pruned_heads", {{"0", {1}}}), HasSubstr("pruned_heads"));
   Json json = small_json();
   json.erase("n_embd");
   EXPECT_THAT(config_refusal(json), HasSubstr("n_embd"));
@@ -123,6 +127,21 @@ TEST(Description, OfRotaryPositionsIsReadInItsOldAndItsNewForm) {
   EXPECT_EQ(read(older).rope_theta, 500000);
 }
 
+// Keys that say what this model does anyway.
+TEST(Description, OfALlamaMaySayMoreThanIsAsked) {
+  Json json = llama_file();
+  json["layer_types"] = {"full_attention", "full_attention"};
+  json["partial_rotary_factor"] = 1;
+  json["pruned_heads"] = Json::object();
+  json["rope_parameters"] = {
+      {"rope_type", "default"}, {"rope_theta", 5e5}, {"partial_rotary_factor", 1.0}, {"attention_factor", nullptr}};
+  EXPECT_EQ(read(json).rope_theta, 5e5);
+  json["rope_parameters"] = nullptr;
+  json["layer_types"] = nullptr;
+  json["rope_theta"] = 77;
+  EXPECT_EQ(read(json).rope_theta, 77);
+}
+
 TEST(Description, OfALlamaIsReadAsItWasWritten) {
   for (const bool qk_norm : {false, true}) {
     for (const RopeScaling scaling : {RopeScaling::kNone, RopeScaling::kLinear, RopeScaling::kLlama3}) {
@@ -158,6 +177,18 @@ TEST(Description, OfALlamaIsRefusedWhereThisModelIsAnother) {
   EXPECT_THAT(with("rope_parameters", {{"rope_type", "dynamic"}, {"factor", 4.0}}), HasSubstr("dynamic"));
   EXPECT_THAT(with("rope_scaling", {{"rope_type", "llama3"}}), HasSubstr("factor"));
   EXPECT_THAT(with("num_attention_heads", 0), HasSubstr("num_attention_heads"));
+  EXPECT_THAT(with("num_hidden_layers", 2.7), HasSubstr("num_hidden_layers = 2.7 is no extent"));
+  EXPECT_THAT(with("num_key_value_heads", 1.5), HasSubstr("num_key_value_heads = 1.5"));
+  EXPECT_THAT(with("layer_types", {"full_attention", "sliding_attention"}),
+              AllOf(HasSubstr("layer_types"), HasSubstr("sliding_attention")));
+  EXPECT_THAT(with("partial_rotary_factor", 0.5), HasSubstr("partial_rotary_factor"));
+  EXPECT_THAT(with("pruned_heads", {{"0", {1}}}), HasSubstr("pruned_heads"));
+  const Json of_layers = {{"full_attention", {{"rope_type", "default"}, {"rope_theta", 1e6}}}};
+  EXPECT_THAT(with("rope_parameters", of_layers), HasSubstr("full_attention"));
+  EXPECT_THAT(with("rope_parameters", {{"rope_theta", 1e6}, {"partial_rotary_factor", 0.5}}),
+              HasSubstr("partial_rotary_factor = 0.5"));
+  EXPECT_THAT(with("rope_parameters", Json::array({1e6})), HasSubstr("no object"));
+  EXPECT_THAT(with("rope_scaling", "linear"), HasSubstr("no object"));
   Json json = llama_file();
   json.erase("intermediate_size");
   EXPECT_THAT(config_refusal(json), HasSubstr("intermediate_size"));

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "runtime/storage/hugging_face/imported_image.h"
 #include "runtime/storage/hugging_face/weights_export.h"
 #include "tests/runtime/storage/hugging_face/small_gpt.h"
 
@@ -26,6 +27,20 @@ ModelDescription tied() { return {small_gpt(), true, {}}; }
 Result<ImportedWeights> import_file(std::span<const std::byte> bytes, const ModelDescription& description,
                                     const std::string& where = "") {
   return import_weights({{bytes, where}}, description, tensors_of_gpt(description.model), where);
+}
+
+// The image of all weights.
+TensorBlob image_of(const ImportedWeights& weights) {
+  std::vector<std::string> names;
+  for (const ImportedTensor& tensor : weights.tensors) names.push_back(tensor.name);
+  ImportedImage image(weights, names, {});
+  return image.read(0, image.byte_count()).value();
+}
+
+std::vector<float> values_of(const ImportedTensor& tensor) {
+  std::vector<float> values;
+  for (std::uint64_t i = 0; i < tensor.value_count(); ++i) values.push_back(tensor.value(i));
+  return values;
 }
 
 std::string refusal(const TensorBlob& image, const ModelDescription& description) {
@@ -58,8 +73,7 @@ TEST(WeightsImport, TakesBackWhatWasExported) {
   EXPECT_FALSE(description->head_is_tied);
   const auto imported = import_file(bytes_of(exported->model), *description, "model.safetensors");
   ASSERT_TRUE(imported.ok()) << imported.failure().message;
-  EXPECT_TRUE(imported->converted.empty()) << "float32 is not touched";
-  const TensorBlob again = build_safetensors(imported->tensors);
+  const TensorBlob again = image_of(*imported);
   EXPECT_EQ(again, weights);
   const auto exported_again = export_model(some_manifest(), again, description->model, tensors_of_gpt(small_gpt()));
   ASSERT_TRUE(exported_again.ok());
@@ -73,7 +87,7 @@ TEST(WeightsImport, NoticesOneFlippedWeight) {
   flipped["h.1.mlp.c_fc.weight"].values[7] = -flipped["h.1.mlp.c_fc.weight"].values[7];
   const auto imported = import_file(bytes_of(image_of(flipped)), untied(), "");
   ASSERT_TRUE(imported.ok());
-  EXPECT_FALSE(build_safetensors(imported->tensors) == weights);
+  EXPECT_FALSE(image_of(*imported) == weights);
 }
 
 TEST(WeightsImport, TakesNamesWithAndWithoutThePrefix) {
@@ -84,7 +98,7 @@ TEST(WeightsImport, TakesNamesWithAndWithoutThePrefix) {
   const auto from_other = import_file(bytes_of(other), untied(), "");
   ASSERT_TRUE(from_one.ok());
   ASSERT_TRUE(from_other.ok()) << from_other.failure().message;
-  EXPECT_EQ(build_safetensors(from_one->tensors), build_safetensors(from_other->tensors));
+  EXPECT_EQ(image_of(*from_one), image_of(*from_other));
 }
 
 TEST(WeightsImport, CopiesATiedHead) {
@@ -94,10 +108,8 @@ TEST(WeightsImport, CopiesATiedHead) {
   const TensorBlob image = image_of(prefixed(made));
   const auto imported = import_file(bytes_of(image), tied(), "");
   ASSERT_TRUE(imported.ok()) << imported.failure().message;
-  const auto* head = find_tensor(imported->tensors, "lm_head.weight");
-  ASSERT_NE(head, nullptr);
-  EXPECT_EQ(head->shape, wte.shape);
-  EXPECT_EQ(std::memcmp(head->bytes.data(), wte.values.data(), head->bytes.size()), 0);
+  EXPECT_EQ(imported->of("lm_head.weight").shape, wte.shape);
+  EXPECT_EQ(values_of(imported->of("lm_head.weight")), wte.values);
   EXPECT_THAT(refusal(image, untied()), HasSubstr("no tensor lm_head.weight"));
   // Saved beside it, it must be the same.
   made["lm_head.weight"] = wte;
@@ -114,7 +126,7 @@ TEST(WeightsImport, LeavesMasksOut) {
   const TensorBlob image = image_of(made);
   const auto imported = import_file(bytes_of(image), untied(), "");
   ASSERT_TRUE(imported.ok()) << imported.failure().message;
-  EXPECT_EQ(build_safetensors(imported->tensors), image_of(weights_of_small_gpt()));
+  EXPECT_EQ(image_of(*imported), image_of(weights_of_small_gpt()));
 }
 
 TEST(WeightsImport, NamesTheTensorThatIsWrong) {
@@ -153,48 +165,74 @@ TEST(WeightsImport, RefusesOtherTypes) {
   EXPECT_THAT(refusal(retyped(R"("F32")", R"("X32")"), untied()), HasSubstr("unsupported dtype"));
 }
 
-// One tensor of 16-bit numbers, and what it becomes: ln_f.weight of a model of that width.
-std::vector<float> widened(const std::string& dtype, std::span<const std::uint16_t> bits) {
-  const auto width = static_cast<std::int64_t>(bits.size());
-  Json header;
-  std::uint64_t at = 0;
-  ModelConfig model = small_gpt();
-  model.layers = 1;
-  model.width = static_cast<int>(width);
-  std::string data;
-  for (const auto& [name, shape] : tensors_of_gpt(model).shapes) {
-    std::uint64_t count = 1;
-    for (const auto extent : shape) count *= static_cast<std::uint64_t>(extent);
-    header[name] = {{"dtype", dtype}, {"shape", shape}, {"data_offsets", {at, at + 2 * count}}};
-    at += 2 * count;
-    std::string bytes(2 * count, '\0');
-    if (name == "ln_f.weight") std::memcpy(bytes.data(), bits.data(), bytes.size());
-    data += bytes;
+// A file of 16-bit numbers, zeros but for ln_f.weight of a model of that width.
+struct NarrowFile {
+  NarrowFile(const std::string& dtype, std::span<const std::uint16_t> bits) {
+    model.layers = 1;
+    model.width = static_cast<int>(bits.size());
+    Json header;
+    std::uint64_t at = 0;
+    std::string data;
+    for (const auto& [name, shape] : tensors_of_gpt(model).shapes) {
+      std::uint64_t count = 1;
+      for (const auto extent : shape) count *= static_cast<std::uint64_t>(extent);
+      header[name] = {{"dtype", dtype}, {"shape", shape}, {"data_offsets", {at, at + 2 * count}}};
+      at += 2 * count;
+      std::string bytes(2 * count, '\0');
+      if (name == "ln_f.weight") std::memcpy(bytes.data(), bits.data(), bytes.size());
+      data += bytes;
+    }
+    const std::string text = header.dump();
+    const std::uint64_t length = text.size();
+    file.assign(reinterpret_cast<const char*>(&length), 8);
+    file += text + data;
   }
-  const std::string text = header.dump();
-  const std::uint64_t length = text.size();
-  std::string file(reinterpret_cast<const char*>(&length), 8);
-  file += text + data;
-  const auto imported = import_file(std::as_bytes(std::span(file)), {model, false, {}});
+  [[nodiscard]] Result<ImportedWeights> imported() const {
+    return import_file(std::as_bytes(std::span(file)), {model, false, {}});
+  }
+
+  ModelConfig model = small_gpt();
+  std::string file;
+};
+
+std::vector<float> widened(const std::string& dtype, std::span<const std::uint16_t> bits) {
+  const NarrowFile file(dtype, bits);
+  const auto imported = file.imported();
   EXPECT_TRUE(imported.ok()) << imported.failure().message;
-  const auto* tensor = find_tensor(imported->tensors, "ln_f.weight");
-  std::vector<float> values(bits.size());
-  std::memcpy(values.data(), tensor->bytes.data(), tensor->bytes.size());
-  return values;
+  return imported ? values_of(imported->of("ln_f.weight")) : std::vector<float>(bits.size());
 }
 
 TEST(WeightsImport, ReadsHalfPrecisionExactly) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const std::vector<std::uint16_t> halves = {0x0000, 0x8000, 0x3C00, 0xC000, 0x7BFF, 0x0001,
-                                             0x83FF, 0x0400, 0x7C00, 0xFC00, 0x3555, 0x7E00};
-  const std::vector<float> expected = {0.0F,          -0.0F,    1.0F,      -2.0F,      65504.0F,   0x1p-24F,
-                                       -0x1.ff8p-15F, 0x1p-14F, kInfinity, -kInfinity, 0x1.554p-2F};
+  const std::vector<std::uint16_t> halves = {0x0000, 0x8000, 0x3C00, 0xC000, 0x7BFF, 0x0001, 0x83FF, 0x0400, 0x3555};
+  const std::vector<float> expected = {0.0F,     -0.0F,         1.0F,     -2.0F,      65504.0F,
+                                       0x1p-24F, -0x1.ff8p-15F, 0x1p-14F, 0x1.554p-2F};
   const auto values = widened("F16", halves);
-  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(values[i], expected[i]) << i;
+  EXPECT_EQ(values, expected);
   EXPECT_TRUE(std::signbit(values[1]));
-  EXPECT_TRUE(std::isnan(values.back()));
-  const std::vector<std::uint16_t> brains = {0x3F80, 0xC040, 0x0001, 0x7F80};
-  EXPECT_EQ(widened("BF16", brains), (std::vector<float>{1.0F, -3.0F, 0x1p-133F, kInfinity}));
+  const std::vector<std::uint16_t> brains = {0x3F80, 0xC040, 0x0001, 0x7F7F};
+  EXPECT_EQ(widened("BF16", brains), (std::vector<float>{1.0F, -3.0F, 0x1p-133F, 0x1.fep127F}));
+}
+
+// A run would train with them without a word, and lose every weight.
+TEST(WeightsImport, RefusesValuesThatAreNotFinite) {
+  using Limits = std::numeric_limits<float>;
+  for (const float bad : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()}) {
+    MadeTensors made = weights_of_small_gpt();
+    made["h.1.ln_2.bias"].values[3] = bad;
+    EXPECT_THAT(refusal(image_of(prefixed(made)), untied()),
+                HasSubstr("the tensor transformer.h.1.ln_2.bias has a value that is not finite at 3"));
+  }
+  const std::vector<std::pair<std::string, std::uint16_t>> narrow = {
+      {"F16", 0x7C00}, {"F16", 0xFC00}, {"F16", 0x7E00}, {"BF16", 0x7F80}, {"BF16", 0xFF80}, {"BF16", 0x7FC1}};
+  for (const auto& [dtype, bits] : narrow) {
+    const std::vector<std::uint16_t> values = {0, 0, bits, 0};
+    const auto refused = NarrowFile(dtype, values).imported();
+    ASSERT_FALSE(refused.ok()) << dtype << bits;
+    EXPECT_THAT(refused.failure().message, HasSubstr("ln_f.weight has a value that is not finite at 2"));
+  }
+  MadeTensors made = weights_of_small_gpt();
+  made["h.0.attn.bias"] = {{1, 1, 3, 3}, std::vector<float>(9, -Limits::infinity())};
+  EXPECT_TRUE(import_file(bytes_of(image_of(made)), untied()).ok()) << "a mask is left out";
 }
 
 // Every finite half, against arithmetic: sign x fraction x 2^exponent.
@@ -227,7 +265,7 @@ TEST(WeightsImport, TakesSeveralFiles) {
   const auto imported =
       import_weights({{bytes_of(files[0]), "one"}, {bytes_of(files[1]), "two"}}, untied(), tensors, "DIR");
   ASSERT_TRUE(imported.ok()) << imported.failure().message;
-  EXPECT_EQ(build_safetensors(imported->tensors), image_of(weights_of_small_gpt()));
+  EXPECT_EQ(image_of(*imported), image_of(weights_of_small_gpt()));
   const auto half = import_weights({{bytes_of(files[0]), "one"}}, untied(), tensors, "DIR");
   ASSERT_FALSE(half.ok());
   EXPECT_THAT(half.failure().message, HasSubstr("DIR: no tensor"));

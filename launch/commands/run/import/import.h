@@ -1,4 +1,4 @@
-// `shoal import DIR --to RUN`: a run directory whose first checkpoint is a GPT-2 that others trained.
+// `shoal import DIR --to RUN`: a run directory whose first checkpoint is a model that others trained.
 // The inverse of `shoal export`, whose folder it takes as well.
 #pragma once
 

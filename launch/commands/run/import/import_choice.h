@@ -1,0 +1,32 @@
+// What an imported model's config.json decides of the run's configuration, and what is left to CONFIG, the environment
+// and --set. Pure, but for the number of tokens of a tokenizer that has a name.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/base/config.h"
+#include "runtime/base/error.h"
+#include "runtime/storage/hugging_face/description.h"
+
+namespace shoal {
+
+struct DescribedModel {
+  ModelDescription description;
+  std::string where;  // config.json's path
+};
+
+// Returns the settings that config.json gives; CONFIG, the environment and --set are applied after them. Rotary
+// positions have no end: a context beyond what a key may hold is cut there.
+[[nodiscard]] std::vector<std::string> settings_of(const ModelConfig& model);
+
+// Checks that the run has the model of the checkpoint: every key that config.json names has the value that it says
+// there, but for a shorter context with rotary positions. Other keys of [model] say how it is trained. Errors: kUsage
+// with both values.
+[[nodiscard]] Status check_agrees(const Config& chosen, const DescribedModel& described);
+
+// Checks that the heads share the width. Runs before the configuration's own check, which names keys that are not in
+// the file. Errors: kInvalidData.
+[[nodiscard]] Status check_heads(const DescribedModel& described);
+
+}  // namespace shoal

@@ -1,0 +1,118 @@
+// What a person may choose beside an imported model, and how a disagreement is told: for every key of [model].
+#include "launch/commands/run/import/import_choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/base/config_file.h"
+#include "runtime/base/config_keys.h"
+
+namespace shoal::import_choice_test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+DescribedModel described_by(const std::string& json) {
+  const auto description = parse_description(json, "config.json");
+  EXPECT_TRUE(description.ok()) << description.failure().message;
+  return {*description, "DIR/config.json"};
+}
+
+DescribedModel gpt2() {
+  return described_by(R"({"model_type": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 16, "n_positions": 64,
+                          "vocab_size": 256})");
+}
+
+DescribedModel llama() {
+  return described_by(R"({"model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 32,
+                          "intermediate_size": 48, "max_position_embeddings": 64, "vocab_size": 256,
+                          "num_key_value_heads": 2,
+                          "rope_parameters": {"rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0,
+                                              "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                                              "original_max_position_embeddings": 32}})");
+}
+
+// The configuration of a run that leaves [model] out.
+Config config_of(const DescribedModel& model) {
+  Config config;
+  config.model = model.description.model;
+  return config;
+}
+
+// Another value of the key, within what it may hold.
+KeyValue other_value(const ConfigKey& key, const KeyValue& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return !*flag;
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return *number * 2;
+  if (const auto* real = std::get_if<double>(&value)) return *real == 0 ? 0.5 : *real / 2;
+  for (const std::string& choice : key.choices) {
+    if (KeyValue(choice) != value) return choice;
+  }
+  ADD_FAILURE() << key.path() << " has no other value";
+  return value;
+}
+
+TEST(ImportChoice, AgreesWhereNobodyChoosesAnything) {
+  for (const DescribedModel& model : {gpt2(), llama()}) EXPECT_TRUE(check_agrees(config_of(model), model).ok());
+}
+
+// A key that is added to [model] one day must not end an import with a bug.
+TEST(ImportChoice, OfAnotherValueOfEveryKeyIsTakenOrRefusedByName) {
+  const std::vector<std::string> of_training = {"model.precision", "model.dropout", "model.init_std"};
+  for (const DescribedModel& model : {gpt2(), llama()}) {
+    const bool is_gpt2 = model.description.model.kind == ModelKind::kGpt2;
+    for (const ConfigKey& key : config_keys()) {
+      if (key.section != "model") continue;
+      Config chosen = config_of(model);
+      key.set(chosen, other_value(key, key.get(chosen)));
+      const Status status = check_agrees(chosen, model);
+      const bool is_free = std::ranges::find(of_training, key.path()) != of_training.end();
+      if (is_free || (is_gpt2 && is_of_llama(key))) {
+        EXPECT_TRUE(status.ok()) << key.path();
+        continue;
+      }
+      ASSERT_FALSE(status.ok()) << key.path();
+      EXPECT_EQ(status.failure().error, Error::kUsage);
+      const std::string name = key.name == "vocabulary" ? "the tokenizer's vocabulary" : key.path();
+      EXPECT_THAT(status.failure().message,
+                  AllOf(HasSubstr(name), HasSubstr("DIR/config.json says " + model.description.names.at(key.path()))));
+    }
+  }
+}
+
+TEST(ImportChoice, LeavesAShorterContextToWhoeverHasRotaryPositions) {
+  const auto with_context = [](const DescribedModel& model, int context) {
+    Config chosen = config_of(model);
+    chosen.model.context = context;
+    return check_agrees(chosen, model).ok();
+  };
+  EXPECT_TRUE(with_context(llama(), 32));
+  EXPECT_FALSE(with_context(llama(), 65));
+  EXPECT_FALSE(with_context(gpt2(), 32)) << "its positions are weights";
+}
+
+// What config.json gives, and what a person gives after it.
+TEST(ImportChoice, IsAConfigurationWithWhatAPersonSetsAfterIt) {
+  for (const DescribedModel& model : {gpt2(), llama()}) {
+    std::vector<std::string> sets = settings_of(model.description.model);
+    sets.emplace_back("model.precision=bf16");
+    const auto config = load_config({{}, {}, sets});
+    ASSERT_TRUE(config.ok()) << config.failure().message;
+    EXPECT_EQ(config->model.precision, Precision::kBf16);
+    EXPECT_TRUE(check_agrees(*config, model).ok());
+  }
+}
+
+TEST(ImportChoice, NeedsHeadsThatShareTheWidth) {
+  DescribedModel model = gpt2();
+  EXPECT_TRUE(check_heads(model).ok());
+  model.description.model.heads = 3;
+  EXPECT_THAT(check_heads(model).failure().message, HasSubstr("n_embd = 16 cannot be cut into n_head = 3"));
+  model = llama();
+  EXPECT_TRUE(check_heads(model).ok());
+  model.description.model.kv_heads = 3;
+  EXPECT_THAT(check_heads(model).failure().message, HasSubstr("cannot be shared by num_key_value_heads = 3"));
+}
+
+}  // namespace
+}  // namespace shoal::import_choice_test
