@@ -109,7 +109,7 @@ Status set_checkpoints_aside(const RunDirectory& run, const Config& now, const B
   if (!behind.empty()) fs::create_directories(aside, error);
   for (const std::uint64_t step : behind) {
     const fs::path folder = checkpoint_folder(checkpoints, step);
-    if (!error) fs::rename(folder, aside / folder.filename(), error);
+    if (!error) fs::rename(folder, folder_of_step(aside, step), error);
     if (error) return fail(Error::kIo, compose("cannot move ", folder.string(), " aside: ", error.message()));
   }
   if (behind.empty()) return Done{};

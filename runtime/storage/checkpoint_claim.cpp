@@ -21,12 +21,20 @@ fs::path claim_in(const fs::path& folder) { return folder / ".run"; }
 std::string text_of(const CheckpointOwner& owner) { return compose(owner.run, "\n", owner.directory, "\n"); }
 
 // Nothing where nobody has claimed the folder.
-std::optional<CheckpointOwner> claimed_by(const fs::path& folder) {
-  const auto text = read_file(claim_in(folder).string());
-  if (!text) return std::nullopt;
+Result<std::optional<CheckpointOwner>> claimed_by(const fs::path& folder) {
+  const fs::path claim = claim_in(folder);
+  std::error_code error;
+  const bool is_gone = fs::symlink_status(claim, error).type() == fs::file_type::not_found;
+  if (is_gone) return std::optional<CheckpointOwner>();
+  const auto text = read_file(claim.string());
+  if (!text) return fail(Error::kIo, compose(text.failure().message, "; it says whose checkpoints these are"));
   const auto end = text->find('\n');
-  if (end == std::string::npos) return std::nullopt;
-  return CheckpointOwner{text->substr(0, end), text->substr(end + 1, text->find('\n', end + 1) - end - 1)};
+  if (end != std::string::npos) {
+    return std::optional(
+        CheckpointOwner{text->substr(0, end), text->substr(end + 1, text->find('\n', end + 1) - end - 1)});
+  }
+  return fail(Error::kUsage, compose(claim.string(), " does not say whose checkpoints these are; remove it if ",
+                                     folder.string(), " belongs to no other run"));
 }
 
 Failure is_others(const fs::path& folder, const std::string& whose) {
@@ -36,8 +44,9 @@ Failure is_others(const fs::path& folder, const std::string& whose) {
 
 Status check_claim(const fs::path& folder, const CheckpointOwner& asking) {
   const auto owner = claimed_by(folder);
-  if (!owner || owner->run == asking.run) return Done{};
-  return is_others(folder, compose("run ", owner->run, " (", owner->directory, ")"));
+  if (!owner) return owner.failure();
+  if (!*owner || (*owner)->run == asking.run) return Done{};
+  return is_others(folder, compose("run ", (*owner)->run, " (", (*owner)->directory, ")"));
 }
 
 }  // namespace
@@ -59,7 +68,9 @@ Status check_checkpoints(const fs::path& folder, const CheckpointOwner& asking) 
 
 Status claim_checkpoints(const fs::path& folder, const CheckpointOwner& asking) {
   if (auto free = check_checkpoints(folder, asking); !free) return free;
-  if (claimed_by(folder)) return Done{};
+  const auto owner = claimed_by(folder);
+  if (!owner) return owner.failure();
+  if (*owner) return Done{};
   const fs::path claim = claim_in(folder);
   const fs::path own = folder / compose(".run.", asking.run);
   if (auto written = replace_file(own.string(), text_of(asking)); !written) return written;

@@ -24,7 +24,8 @@ struct CheckpointOwner {
 [[nodiscard]] std::optional<CheckpointManifest> others_manifest(const std::filesystem::path& folder,
                                                                 const std::string& run);
 
-// Changes nothing. Errors: kUsage, the folder is another run's: whose, and what to do.
+// Changes nothing. Errors: kUsage, the folder is another run's: whose, and what to do; or it does not say whose. kIo:
+// the claim cannot be read.
 [[nodiscard]] Status check_checkpoints(const std::filesystem::path& folder, const CheckpointOwner& asking);
 
 // The same, and from here on the folder, which exists, is the asking one's. Errors: kUsage, kIo.

@@ -18,15 +18,24 @@ namespace shoal {
 namespace {
 
 constexpr std::string_view kStepPrefix = "step_";
+constexpr std::string_view kAsidePrefix = ".step_";
+constexpr std::string_view kAsideEnd = ".replaced";
 constexpr const char* kManifest = "manifest.json";
 
-std::optional<std::uint64_t> step_of(const std::string& folder_name) {
-  if (!folder_name.starts_with(kStepPrefix)) return std::nullopt;
-  std::uint64_t step = 0;
-  const char* begin = folder_name.data() + kStepPrefix.size();
-  const char* end = folder_name.data() + folder_name.size();
-  const auto [at, error] = std::from_chars(begin, end, step);
-  return error == std::errc() && at == end ? std::optional(step) : std::nullopt;
+std::optional<std::uint64_t> number_in(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && at == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
+// Of either name of a folder.
+std::optional<std::uint64_t> step_of(std::string_view folder_name) {
+  if (folder_name.starts_with(kStepPrefix)) return number_in(folder_name.substr(kStepPrefix.size()));
+  const bool is_aside = folder_name.starts_with(kAsidePrefix) && folder_name.ends_with(kAsideEnd) &&
+                        folder_name.size() > kAsidePrefix.size() + kAsideEnd.size();
+  if (!is_aside) return std::nullopt;
+  folder_name.remove_suffix(kAsideEnd.size());
+  return number_in(folder_name.substr(kAsidePrefix.size()));
 }
 
 // Every tensor of every file, ascending by name. No name is there twice.
@@ -102,6 +111,8 @@ Listed list_ages(const std::filesystem::path& checkpoints, const std::string& ru
        entry.increment(error)) {
     const auto step = step_of(entry->path().filename().string());
     if (!step || *step > not_beyond || is_gone(entry->path() / kManifest)) continue;
+    const bool is_found_here = checkpoint_folder(checkpoints, *step).filename() == entry->path().filename();
+    if (!is_found_here) continue;
     const auto manifest = read_manifest(entry->path());
     if (!manifest) {
       if (is_unreadable(manifest.failure(), entry->path())) listed.unreadable = manifest.failure().message;
@@ -125,8 +136,18 @@ Failure no_such_step(const std::filesystem::path& checkpoints, const std::string
 
 }  // namespace
 
-std::filesystem::path checkpoint_folder(const std::filesystem::path& checkpoints, std::uint64_t step) {
+std::filesystem::path folder_of_step(const std::filesystem::path& checkpoints, std::uint64_t step) {
   return checkpoints / compose(kStepPrefix, step);
+}
+
+std::filesystem::path folder_aside(const std::filesystem::path& checkpoints, std::uint64_t step) {
+  return checkpoints / compose(kAsidePrefix, step, kAsideEnd);
+}
+
+std::filesystem::path checkpoint_folder(const std::filesystem::path& checkpoints, std::uint64_t step) {
+  auto folder = folder_of_step(checkpoints, step);
+  auto aside = folder_aside(checkpoints, step);
+  return is_gone(folder) && !is_gone(aside / kManifest) ? aside : folder;
 }
 
 Result<CheckpointManifest> read_manifest(const std::filesystem::path& folder) {

@@ -20,7 +20,12 @@
 
 namespace shoal {
 
-// checkpoints/step_N
+// checkpoints/step_N, and checkpoints/.step_N.replaced: the name of one that steps aside for another of its step, where
+// the file system cannot swap the two.
+[[nodiscard]] std::filesystem::path folder_of_step(const std::filesystem::path& checkpoints, std::uint64_t step);
+[[nodiscard]] std::filesystem::path folder_aside(const std::filesystem::path& checkpoints, std::uint64_t step);
+// Where the checkpoint of that step is: aside if its writer was killed before the other one took its place, else at
+// step_N, whether there is one or not.
 [[nodiscard]] std::filesystem::path checkpoint_folder(const std::filesystem::path& checkpoints, std::uint64_t step);
 // Reads the manifest of such a folder and no other byte. Errors: kIo (there is none), kInvalidData.
 [[nodiscard]] Result<CheckpointManifest> read_manifest(const std::filesystem::path& folder);

@@ -171,6 +171,19 @@ TEST_F(BranchEntry, FromADamagedCheckpointIsRefusedAndSaysWhichOneIsWhole) {
   EXPECT_THAT(look_at_branch(run_, plan("b"), now_, "5ha").failure().message, HasSubstr("--from 0"));
 }
 
+// A writer that was killed while another checkpoint of that step took its place left it under another name.
+TEST_F(BranchEntry, LeavesACheckpointThatSteppedAsideBehindUnderItsName) {
+  save_after({5, 8});
+  fs::rename(checkpoints() / "step_8", checkpoints() / ".step_8.replaced");
+  BranchPlan from_five = plan("b");
+  from_five.wish.from = 5;
+  const auto record = look_at_branch(run_, from_five, now_, "5ha");
+  ASSERT_TRUE(record.ok()) << record.failure().message;
+  ASSERT_TRUE(begin_branch(run_, *record, now_).ok());
+  EXPECT_EQ(list_checkpoints(checkpoints()), std::vector<std::uint64_t>{5});
+  EXPECT_TRUE(fs::exists(checkpoints() / "before-b" / "step_8"));
+}
+
 TEST_F(BranchEntry, FromANewestCheckpointThatIsGoneIsRefused) {
   save_after({5});
   add_line(to_json_line(RunEvent{RunEventKind::kCheckpoint, "step_10", "saved", 10}));

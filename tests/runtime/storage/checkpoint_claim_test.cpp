@@ -45,6 +45,21 @@ TEST(CheckpointClaim, IsNotNeededWhereCheckpointsSayWhose) {
   EXPECT_TRUE(claim_checkpoints(scratch.path(), {settings.run, "/runs/one"}).ok());
 }
 
+// What the system refuses to read may be another run's.
+TEST(CheckpointClaim, ThatCannotBeReadIsNotTakenForNone) {
+  const Scratch scratch;
+  const CheckpointOwner one{"0a", "/runs/one"};
+  std::filesystem::create_symlink(scratch.path() / ".run", scratch.path() / ".run");  // a loop
+  for (const Status& status : {check_checkpoints(scratch.path(), one), claim_checkpoints(scratch.path(), one)}) {
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.failure().error, Error::kIo);
+    EXPECT_THAT(status.failure().message, HasSubstr(".run"));
+  }
+  fs::remove(scratch.path() / ".run");
+  (void)scratch.file(".run", "half a wri");
+  EXPECT_THAT(refusal(claim_checkpoints(scratch.path(), one)), HasSubstr("does not say whose"));
+}
+
 TEST(CheckpointClaim, OfAFolderThatIsNotThereIsFree) {
   EXPECT_TRUE(check_checkpoints("/nowhere/at/all", {}).ok());
   EXPECT_FALSE(claim_checkpoints("/nowhere/at/all", {"0a", "/runs/one"}).ok());
