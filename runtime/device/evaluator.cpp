@@ -17,7 +17,9 @@ Result<std::optional<Evaluation>> evaluate_until(const WantsStop& wants_stop, St
                                                  const EvaluationPlan& plan, std::uint64_t batches,
                                                  const Tokenizer& tokenizer) {
   Evaluation evaluation;
+  const TextBytes text_bytes(tokenizer);
   double loss_sum = 0;
+  std::uint64_t bytes = 0;
   std::uint64_t done = 0;
   for (std::uint64_t batch = 0; batch < batches; ++batch) {
     for (std::uint32_t index = 0; index < plan.microbatch_count(batch); ++index) {
@@ -26,18 +28,17 @@ Result<std::optional<Evaluation>> evaluate_until(const WantsStop& wants_stop, St
       auto windows = plan.microbatch(batch, microbatch);
       if (!windows) return windows.failure();
       done += static_cast<std::uint64_t>(windows->inputs.shape.front());
+      bytes += text_bytes.of(windows->targets);
       const EvaluateResult result =
           executor.evaluate({StepId{0}, microbatch, std::move(windows->inputs), std::move(windows->targets)});
       loss_sum += result.loss_sum;
       evaluation.token_count += result.token_count;
     }
   }
-  const auto bytes = plan.target_bytes(batches, tokenizer);
-  if (!bytes) return bytes.failure();
   evaluation.windows = plan.window_count(batches);
   evaluation.loss = loss_sum / static_cast<double>(evaluation.token_count);
   evaluation.perplexity = std::exp(evaluation.loss);
-  evaluation.bits_per_byte = bits_per_byte(evaluation.loss, evaluation.token_count, *bytes);
+  evaluation.bits_per_byte = bits_per_byte(evaluation.loss, evaluation.token_count, bytes);
   return std::optional(evaluation);
 }
 

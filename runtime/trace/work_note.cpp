@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -52,6 +53,10 @@ std::optional<NotedWork> WorkNote::take(Incarnation replica) {
   if (!work || work->replica != replica) return std::nullopt;
   end(replica);
   return work;
+}
+
+bool WorkNote::has_work() const {
+  return std::ranges::any_of(page_->slots, [](const Slot& slot) { return slot.replica.load() != 0; });
 }
 
 void WorkNote::close() {

@@ -51,6 +51,8 @@ class WorkNote {
   void end(Incarnation replica);
   // Returns, once, what the replica computed when it ended.
   [[nodiscard]] std::optional<NotedWork> take(Incarnation replica);
+  // Says whether any replica computes.
+  [[nodiscard]] bool has_work() const;
   // Nothing of this life is worth a note any more.
   void close();
 

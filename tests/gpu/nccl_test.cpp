@@ -206,9 +206,9 @@ TEST_F(GpuNccl, ACommunicatorsMemoryIsPlanned) {
   ASSERT_EQ(end_of({&session}, 30s), "summed");
   const double took = before - free_bytes();
   std::cout << "nccl: a communicator of one rank took " << took / (1 << 20) << " MiB of the device, "
-            << kCommunicatorBytes / (1 << 20) << " MiB are planned for one\n";
+            << kLoneCommunicatorBytes / (1 << 20) << " MiB are planned for one\n";
   EXPECT_GE(took, 0) << "another program gave memory of the card back meanwhile: run this one alone";
-  EXPECT_LE(took, static_cast<double>(kCommunicatorBytes));
+  EXPECT_LE(took, static_cast<double>(kLoneCommunicatorBytes + kCommunicatorBuffers));
 }
 
 TEST_F(GpuNccl, TakesAContributionOfTheHost) {
@@ -236,7 +236,8 @@ TEST_F(GpuNccl, ASumIsAbortedInItsMiddle) {
   EXPECT_EQ(end_of({&session}, 30s), "summed");
 }
 
-// The other of two ranks never comes: nothing is heard until the member is told to drop it, and nothing is left behind.
+// The other of two ranks never comes: nothing is heard until the member is told to drop it. NCCL 2.28.9 leaves a thread
+// and three files behind each time, so a process gives up only so many (given_up_joins.h).
 TEST_F(GpuNccl, AnInitialisationThatNobodyJoinsIsAborted) {
   const TensorBlob values = on_device(random_values(DType::kInt64, 5));
   NcclSession session(library, memory());

@@ -5,10 +5,13 @@
 
 #include "launch/commands/plan/model_cut.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/machine/available_memory.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/device/plugin/load_plugin.h"
 #include "runtime/device/queue/device_fault.h"
 #include "runtime/executor/device_name.h"
 #include "runtime/plan/resources/device_fit.h"
+#include "runtime/plan/resources/host_need.h"
 
 namespace shoal {
 
@@ -19,6 +22,7 @@ struct Planned {
   std::uint32_t gpu = 0;
   DeviceNeed need;
   MemoryNeed of_replica;
+  HostNeed on_host;
 };
 
 // Nothing: its device is no GPU.
@@ -33,7 +37,7 @@ Result<std::optional<Planned>> plan_of(const ExecutorConfig& wanted) {
   const auto replicas = static_cast<std::size_t>(config.pipeline.replicas);
   const std::size_t stage = wanted.stage.value;
   return std::optional(Planned{static_cast<std::uint32_t>(device->index), device_need(config, *cut, stage, replicas),
-                               memory_need(config, *cut, stage, replicas)});
+                               memory_need(config, *cut, stage, replicas), host_need(config, *cut, stage, replicas)});
 }
 
 }  // namespace
@@ -59,7 +63,10 @@ std::optional<std::uint64_t> free_device_memory(const std::string& device) {
 std::optional<std::string> planned_memory(const ExecutorConfig& wanted) {
   const auto planned = plan_of(wanted);
   if (!planned || !*planned) return std::nullopt;
-  return parts_of_need((*planned)->need, (*planned)->of_replica);
+  const auto available = available_memory();
+  return compose(parts_of_need((*planned)->need, (*planned)->of_replica), "; beside it ",
+                 parts_of_need((*planned)->on_host),
+                 available ? compose("; ", size_text(*available), " are free") : "");
 }
 
 std::optional<std::string> used_memory(const ExecutorConfig& wanted) {

@@ -1,6 +1,6 @@
 // Asks before a start whether a stage fits the memory of its device, and says of one that fails what it failed with.
-// The processor's memory is not asked about. The sentence names the device, what is needed, what is free, and what
-// would fit (runtime/plan/resources/device_fit.h).
+// The machine's memory is not asked about: the plan says how much of it the stage takes. The sentence names the device,
+// what is needed, what is free, and what would fit (runtime/plan/resources/device_fit.h).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ namespace shoal {
 // Bytes; none of what is no GPU, or does not answer.
 [[nodiscard]] std::optional<std::uint64_t> free_device_memory(const std::string& device);
 
-// Says what the stage needs by the plan, part by part; nothing where its device is no GPU.
+// Says what the stage needs by the plan, of its device and of the machine, part by part, and what of the latter is
+// free; nothing where its device is no GPU.
 [[nodiscard]] std::optional<std::string> planned_memory(const ExecutorConfig& wanted);
 // Says what this process used at most, beside that plan. Nothing where its device is no GPU.
 [[nodiscard]] std::optional<std::string> used_memory(const ExecutorConfig& wanted);

@@ -27,6 +27,12 @@ Result<NodeLimits> node_limits_of(const Options& options) {
   return limits;
 }
 
+std::uint64_t memory_offered(const NodeLimits& limits, std::optional<std::uint64_t> free_bytes) {
+  if (!limits.memory_bytes && !free_bytes) return 0;
+  const std::uint64_t limit = limits.memory_bytes.value_or(*free_bytes);
+  return std::max<std::uint64_t>(std::min(limit, free_bytes.value_or(limit)), 1);
+}
+
 Status check_shares(const NodeLimits& limits, std::size_t devices) {
   if (limits.memory_bytes && *limits.memory_bytes / std::max<std::size_t>(devices, 1) < kLeastMemory)
     return fail(Error::kUsage, "--memory: expected at least 1M for each --device of the node");

@@ -54,6 +54,8 @@ using Library = std::shared_ptr<const NcclLibrary>;
   NcclRunnerSettings settings;
   settings.library = *library;
   settings.end_process = std::move(end_process);
+  static const auto joins = std::make_shared<GivenUpJoins>();  // all stages of this process share it
+  settings.joins = joins;
   const bool is_gpu = name->kind == DeviceKind::kCuda;
   settings.make_memory = [is_gpu, device, library = *library] {
     return is_gpu ? make_queued_memory(make_stream_queue(torch_device(device))) : make_host_memory(library);

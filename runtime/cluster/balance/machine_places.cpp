@@ -413,7 +413,7 @@ std::string fits_nowhere(const std::string& name, const MachineOffer& offer, con
   return compose(name, " gives ", size_text(offer.memory_bytes), " and no stage fits: stage ", least - needs.begin(),
                  " needs least, ", size_text(bytes_there(*least)), "; ",
                  would_fit ? fewer_credits_of(needs) : std::string(),
-                 "give the node more (--memory), or make stages smaller, ", smaller);
+                 "give the node more (memory, or --memory where that bounds it), or make stages smaller, ", smaller);
 }
 
 }  // namespace shoal

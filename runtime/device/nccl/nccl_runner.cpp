@@ -64,7 +64,7 @@ class NcclRunner final : public CollectiveRunner {
       if (order_) {
         const CollectiveOrder order = std::move(*std::exchange(order_, std::nullopt));
         inside([&] {
-          if (!session) session.emplace(settings_.library, settings_.make_memory());
+          if (!session) session.emplace(settings_.library, settings_.make_memory(), settings_.joins);
           return session->take(order);
         });
       } else if (session && session->is_busy()) {

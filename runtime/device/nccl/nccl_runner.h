@@ -13,6 +13,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/device/nccl/collective_memory.h"
+#include "runtime/device/nccl/given_up_joins.h"
 #include "runtime/device/nccl/nccl_library.h"
 #include "runtime/sync/collective/collective.h"
 
@@ -27,6 +28,8 @@ struct NcclRunnerSettings {
   TellCollective tell;
   // Ends the process at once. Any thread calls it.
   std::function<void(const std::string& reason)> end_process;
+  // Those of the process.
+  std::shared_ptr<GivenUpJoins> joins = std::make_shared<GivenUpJoins>();
   Duration patience = kNcclCallPatience;
   std::shared_ptr<const Clock> clock = std::make_shared<SteadyClock>();
 };

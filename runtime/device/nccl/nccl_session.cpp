@@ -14,8 +14,9 @@ namespace {
 
 }  // namespace
 
-NcclSession::NcclSession(std::shared_ptr<const NcclLibrary> library, std::unique_ptr<CollectiveMemory> memory)
-    : library_(std::move(library)), memory_(std::move(memory)) {}
+NcclSession::NcclSession(std::shared_ptr<const NcclLibrary> library, std::unique_ptr<CollectiveMemory> memory,
+                         std::shared_ptr<GivenUpJoins> joins)
+    : library_(std::move(library)), memory_(std::move(memory)), joins_(std::move(joins)) {}
 
 NcclSession::~NcclSession() { abort(); }
 
@@ -30,10 +31,10 @@ std::string NcclSession::failure(const std::string& call, int error) const {
   return nccl_failure(*library_, call, error, comm_);
 }
 
-void NcclSession::fail_sum(std::string reason, News& news) {
+void NcclSession::fail_sum(std::string reason, News& news, bool is_for_good) {
   const OrderId order = sum_.order;
   abort();
-  news.push_back(CollectiveFailed{order, std::move(reason)});
+  news.push_back(CollectiveFailed{order, std::move(reason), is_for_good});
 }
 
 std::vector<CollectiveNews> NcclSession::take(const CollectiveOrder& order) {
@@ -49,21 +50,30 @@ int NcclSession::state() const {
   return answer == kNcclSuccess ? error : answer;
 }
 
-void NcclSession::begin(const CollectiveSum& sum, News& news) {
-  if (sum.makes_communicator()) {
-    abort();
-    sum_ = sum;
-    NcclId id{};
-    if (sum.id.empty()) {
-      const int answer = library_->call.get_unique_id(&id);
-      if (answer != kNcclSuccess) return fail_sum(failure("ncclGetUniqueId", answer), news);
-      news.push_back(CollectiveIdMade{sum.order, std::string(id.bytes.data(), id.bytes.size())});
-    } else {
-      ENSURE(sum.id.size() == id.bytes.size(), "an id of the library's size");
-      std::memcpy(id.bytes.data(), sum.id.data(), id.bytes.size());
-    }
-    return join(id, news);
+// What is left behind by one that never comes together, an id's own thread too, is counted before anything is begun.
+void NcclSession::make(const CollectiveSum& sum, News& news) {
+  abort();
+  sum_ = sum;
+  if (!joins_->begin()) {
+    return fail_sum(compose(kGivenUpJoinsMax,
+                            " communicators of this process never came together, and each left a "
+                            "thread and files behind: it makes no other, and its sums go over the ring"),
+                    news, true);
   }
+  NcclId id{};
+  if (sum.id.empty()) {
+    const int answer = library_->call.get_unique_id(&id);
+    if (answer != kNcclSuccess) return fail_sum(failure("ncclGetUniqueId", answer), news);
+    news.push_back(CollectiveIdMade{sum.order, std::string(id.bytes.data(), id.bytes.size())});
+  } else {
+    ENSURE(sum.id.size() == id.bytes.size(), "an id of the library's size");
+    std::memcpy(id.bytes.data(), sum.id.data(), id.bytes.size());
+  }
+  join(id, news);
+}
+
+void NcclSession::begin(const CollectiveSum& sum, News& news) {
+  if (sum.makes_communicator()) return make(sum, news);
   sum_ = sum;
   if (comm_ == nullptr || name_ != sum.communicator) return fail_sum("this member has no such communicator", news);
   if (const int broken = state(); broken != kNcclSuccess) return fail_sum(failure("the communicator", broken), news);
@@ -114,7 +124,10 @@ std::vector<CollectiveNews> NcclSession::poll() {
   } else if (now == kNcclSuccess) {
     switch (phase_) {
       case Phase::kIdle: break;
-      case Phase::kJoining: start(news); break;
+      case Phase::kJoining:
+        joins_->came_together();
+        start(news);
+        break;
       case Phase::kStarting: queued(news); break;
       case Phase::kSumming: look_at_device(news); break;
     }

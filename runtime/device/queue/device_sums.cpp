@@ -1,6 +1,8 @@
 // Which values are added, and what is copied to the host of the step's sum.
 #include "runtime/device/queue/device_sums.h"
 
+#include <utility>
+
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -56,6 +58,12 @@ void DeviceSums::clear() {
   if (is_read_elsewhere) sums_ = at::zeros_like(sums_);
   if (!is_read_elsewhere) sums_.zero_();
   has_mean_ = false;
+}
+
+void DeviceSums::leave_to_readers() {
+  const auto sum = std::exchange(adopted_, {}).lock();
+  const bool is_read_elsewhere = sum.use_count() > 1;
+  if (is_read_elsewhere) sum->leave_device();
 }
 
 at::Tensor DeviceSums::mean_of(const FlatTensor& tensor) const {

@@ -16,6 +16,7 @@
 #include "runtime/base/config.h"
 #include "runtime/device/flat_layout.h"
 #include "runtime/device/queue/math/flat_math.h"
+#include "runtime/device/queue/queued_tensor.h"
 #include "runtime/executor/stage_executor.h"
 
 namespace shoal {
@@ -42,6 +43,12 @@ class DeviceSums {
   // Begins anew: in other memory while what values() gave away is held, else in the same.
   void clear();
 
+  // The adopted sum was given as this tensor; none: as bytes. Others may hold it, such as letters to a joiner.
+  void adopted_from(const std::shared_ptr<const QueuedTensor>& sum) { adopted_ = sum; }
+  // Others who hold the adopted sum find it on the host from here on: on the device it would lie beside the next step's
+  // activations, for which the memory is planned. Waits where there are any.
+  void leave_to_readers();
+
   // The accumulators themselves, [layout.size], int64 (exact) or float32 (fast). Who holds them reads this step's sum.
   [[nodiscard]] const at::Tensor& values() const { return sums_; }
   // sum: of their type and size, on the device. Waits.
@@ -61,6 +68,7 @@ class DeviceSums {
   at::Tensor sums_;
   at::Tensor mean_;  // float32
   bool has_mean_ = false;
+  std::weak_ptr<const QueuedTensor> adopted_;
 };
 
 }  // namespace shoal

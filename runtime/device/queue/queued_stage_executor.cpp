@@ -218,6 +218,7 @@ ReducedSum QueuedStageExecutor::adopt_sum(const TensorBlob& sum, std::uint64_t t
   const Computing computing(*queue_);
   const ReducedSum reduced = sums_->adopt(on_device(sum), token_count);
   reads_.forget_noted();  // it has waited
+  sums_->adopted_from(std::dynamic_pointer_cast<const QueuedTensor>(sum.resident));
   return reduced;
 }
 
@@ -225,6 +226,7 @@ void QueuedStageExecutor::apply(const UpdateOrder& order) {
   ENSURE(sums_->has_mean(), "an update needs an adopted sum");
   const Computing computing(*queue_);
   state_->update(*sums_, order);
+  sums_->leave_to_readers();
   zero();
 }
 
@@ -285,13 +287,15 @@ std::vector<std::uint64_t> QueuedStageExecutor::restart_from_outer() {
 
 // A resident tensor of this process is read where it is, behind its own mark.
 at::Tensor QueuedStageExecutor::on_device(const TensorBlob& blob) {
-  if (const auto* queued = dynamic_cast<const QueuedTensor*>(blob.resident.get())) {
+  const auto* queued = dynamic_cast<const QueuedTensor*>(blob.resident.get());
+  if (const at::Tensor values = queued != nullptr ? queued->values() : at::Tensor(); values.defined()) {
     queue_->follow(queued->mark());
     reads_.note(blob);
-    return queued->values().to(queue_->device());
+    return values.to(queue_->device());
   }
   TensorBlob host = blob;
-  if (host.resident) host.bytes = std::exchange(host.resident, nullptr)->to_host();  // of another kind of device
+  // Of another kind of device, or it has left this one.
+  if (host.resident) host.bytes = std::exchange(host.resident, nullptr)->to_host();
   return sendable(host).to(queue_->device(), true);
 }
 

@@ -12,21 +12,42 @@ namespace shoal {
 
 QueuedTensor::QueuedTensor(at::Tensor values, std::shared_ptr<const DeviceMark> mark,
                            std::shared_ptr<DeviceQueue> copies)
-    : values_(std::move(values)), mark_(std::move(mark)), copies_(std::move(copies)) {
+    : byte_count_(values.nbytes()), mark_(std::move(mark)), copies_(std::move(copies)), values_(std::move(values)) {
   ENSURE(values_.is_contiguous(), "a tensor that is given away is dense");
 }
 
+at::Tensor QueuedTensor::values() const {
+  const std::lock_guard lock(mutex_);
+  return values_;
+}
+
 SharedBuffer QueuedTensor::to_host() const {
+  const std::lock_guard one_at_a_time(copying_);
+  return copied();
+}
+
+void QueuedTensor::leave_device() const {
+  const std::lock_guard one_at_a_time(copying_);
+  on_host_ = copied();
+  const std::lock_guard lock(mutex_);
+  values_.reset();
+}
+
+// One copy at a time: no other thread holds the device's memory for its copy when this one returns.
+SharedBuffer QueuedTensor::copied() const {
+  if (auto there = copied_.lock()) return there;
   const at::NoGradGuard no_graph;
-  const at::Tensor arrived = copies_->host_memory(values_.sizes(), values_.scalar_type());
+  const at::Tensor values = this->values();
+  const at::Tensor arrived = copies_->host_memory(values.sizes(), values.scalar_type());
   {
     const auto turn = copies_->enter();
     copies_->follow(*mark_);
-    arrived.copy_(values_, true);
+    arrived.copy_(values, true);
     copies_->mark()->wait();
   }
-  auto bytes = std::make_shared<AlignedBuffer>(values_.nbytes());
+  auto bytes = std::make_shared<AlignedBuffer>(byte_count_);
   if (bytes->size() > 0) std::memcpy(bytes->data(), arrived.const_data_ptr(), bytes->size());
+  copied_ = bytes;
   return bytes;
 }
 

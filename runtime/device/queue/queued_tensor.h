@@ -1,8 +1,11 @@
 // A tensor on a device, in place of bytes: it may be given away before it is computed.
-// It lives where its stage's queue computes; another stage of the process follows its mark, the copier waits for it.
+// It lives where its stage's queue computes; another stage of the process follows its mark, the copier waits for it. A
+// stage that wants the memory for its next step has the values leave the device: whoever holds the tensor reads them on
+// the host from then on.
 #pragma once
 
 #include <memory>
+#include <mutex>
 
 #include <ATen/core/Tensor.h>
 
@@ -13,21 +16,32 @@ namespace shoal {
 
 class QueuedTensor final : public ResidentTensor {
  public:
-  // values: contiguous, behind `mark`. copies: a queue for copies to the host, used by one thread at a time.
+  // values: contiguous, behind `mark`. copies: a queue for copies to the host; the copier's thread and that of a stage
+  // whose values leave may put copies of two tensors into it at once.
   QueuedTensor(at::Tensor values, std::shared_ptr<const DeviceMark> mark, std::shared_ptr<DeviceQueue> copies);
 
-  [[nodiscard]] std::size_t byte_count() const override { return values_.nbytes(); }
+  [[nodiscard]] std::size_t byte_count() const override { return byte_count_; }
   [[nodiscard]] bool is_ready() const override { return mark_->is_reached(); }
+  // Copies once as long as anybody holds the copy.
   [[nodiscard]] SharedBuffer to_host() const override;
 
-  // For devices of the same kind alone.
-  [[nodiscard]] const at::Tensor& values() const { return values_; }
+  // For devices of the same kind alone. Undefined once the values have left the device.
+  [[nodiscard]] at::Tensor values() const;
   [[nodiscard]] const DeviceMark& mark() const { return *mark_; }
+  // Copies the values to the host, waits for it, and holds nothing of the device any more. Throws what it fails with.
+  void leave_device() const;
 
  private:
-  at::Tensor values_;
+  [[nodiscard]] SharedBuffer copied() const;
+
+  std::size_t byte_count_;
   std::shared_ptr<const DeviceMark> mark_;
   std::shared_ptr<DeviceQueue> copies_;
+  mutable std::mutex copying_;                         // held while values are copied
+  mutable std::weak_ptr<const AlignedBuffer> copied_;  // guarded by it
+  mutable SharedBuffer on_host_;                       // likewise; once the values have left the device
+  mutable std::mutex mutex_;                           // never held while anybody waits
+  mutable at::Tensor values_;                          // guarded by it
 };
 
 // Float32 or int64.

@@ -3,25 +3,54 @@
 
 #include <ATen/Context.h>
 #include <ATen/ops/empty.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <optional>
 
 #include "runtime/base/ensure.h"
 
 namespace shoal {
 namespace {
 
+// Marks are asked and dropped by threads that never chose a device, and so have the first one: a call of CUDA may make
+// a context on a thread's device, and c10 puts an event's thread back to it by such a call. Each context costs half a
+// GiB of that device. A DeviceGuard puts a thread back without one.
 class StreamMark final : public DeviceMark {
  public:
-  explicit StreamMark(const c10::Stream& stream) : event_(stream.device_type()) { event_.record(stream); }
-  [[nodiscard]] bool is_reached() const override { return event_.query(); }
-  void wait() const override { event_.synchronize(); }
-  void hold(const c10::Stream& stream) const { event_.block(stream); }
+  explicit StreamMark(const c10::Stream& stream) : device_(stream.device()), event_(stream.device_type()) {
+    event_->record(stream);
+  }
+  ~StreamMark() override {
+    try {
+      const c10::DeviceGuard guard(device_);
+      event_.reset();
+    } catch (...) {
+      event_.reset();  // the device has failed, and its process ends
+    }
+  }
+  [[nodiscard]] bool is_reached() const override {
+    const c10::DeviceGuard guard(device_);
+    return event_->query();
+  }
+  void wait() const override {
+    const c10::DeviceGuard guard(device_);
+    event_->synchronize();
+  }
+  void hold(const c10::Stream& stream) const { event_->block(stream); }
 
  private:
-  c10::Event event_;
+  at::Device device_;
+  std::optional<c10::Event> event_;
 };
+
+// Torch asks the current device for its streams' priorities when a process takes its first one.
+[[nodiscard]] c10::Stream stream_of(at::Device device) {
+  const c10::DeviceGuard guard(device);
+  return c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device);
+}
 
 class StreamTurn final : public DeviceQueue::Turn {
  public:
@@ -33,8 +62,7 @@ class StreamTurn final : public DeviceQueue::Turn {
 
 class StreamQueue final : public DeviceQueue {
  public:
-  StreamQueue(at::Device device, GraphRecorder recorder)
-      : stream_(c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device)), recorder_(recorder) {}
+  StreamQueue(at::Device device, GraphRecorder recorder) : stream_(stream_of(device)), recorder_(recorder) {}
 
   [[nodiscard]] at::Device device() const override { return stream_.device(); }
   [[nodiscard]] CUstream_st* stream() const override { return static_cast<CUstream_st*>(stream_.native_handle()); }
@@ -51,6 +79,7 @@ class StreamQueue final : public DeviceQueue {
     return std::make_shared<StreamQueue>(stream_.device(), nullptr);
   }
   [[nodiscard]] at::Tensor host_memory(at::IntArrayRef sizes, at::ScalarType dtype) const override {
+    const c10::DeviceGuard guard(device());  // torch asks events that were set when other memory went back
     return at::empty(sizes, at::TensorOptions().dtype(dtype).pinned_memory(true));
   }
 

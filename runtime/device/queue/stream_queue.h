@@ -1,5 +1,6 @@
 // A queue over one of torch's streams. It calls what the module for GPUs has registered with torch, and no CUDA itself.
 // One stream per stage, and one for its copies to the host; torch has 32 per device and priority, given out in turn.
+// Whatever thread asks or drops a mark, no other device than the queue's gets a context of this process.
 #pragma once
 
 #include <memory>

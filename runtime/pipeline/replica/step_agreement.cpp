@@ -73,7 +73,7 @@ void StepAgreement::hear(const ManifestMade& fact, ReplicaTurn& turn) {
 Manifest StepAgreement::manifest_of(const OrderId& order, const ReplicaSetup& setup) const {
   Manifest manifest{order, setup.self, manifest_};
   manifest.in_flight = in_flight_;
-  manifest.collective = setup.collective;
+  if (!offers_none_) manifest.collective = setup.collective;
   if (manifest.collective && communicator_ != Epoch{}) {
     manifest.collective->communicator = communicator_;
     manifest.collective->size = communicator_size_;
@@ -161,6 +161,7 @@ void StepAgreement::hear_news(const CollectiveSummed& summed, ReplicaTurn& turn)
 void StepAgreement::hear_news(const CollectiveFailed& failed, ReplicaTurn& turn) {
   const ReplicaSetup& setup = turn.replica().setup;
   communicator_ = {};
+  offers_none_ = offers_none_ || failed.is_for_good;
   Progress news{failed.order, setup.self, static_cast<std::uint32_t>(manifest_.size())};
   news.failure = failed.reason;
   turn.send(to_sync_group(setup.stage), std::move(news));

@@ -78,6 +78,7 @@ class StepAgreement final : public StageAgreement {
   CollectiveReduction* collective_ = nullptr;  // sum_, where a library makes it
   Epoch communicator_;                         // that this member holds; 0.0: none
   std::uint32_t communicator_size_ = 0;
+  bool offers_none_ = false;  // its process makes no communicator any more
   SumProgress news_;
   HeldParts early_{kHeldPartsMax};
   std::optional<Reduced> reduced_;  // what was sent, for its repeats

@@ -61,10 +61,11 @@ constexpr std::uint64_t kPassingVectors = 10;  // bytes per element of a microba
   return tokens_of_microbatch(config) * kFloat32 * (config.pipeline.recompute ? width : stage.kept_values + width);
 }
 
-// A member that stays alone has nobody to buffer for.
-[[nodiscard]] bool has_communicator(const Config& config, std::size_t replicas) {
+// A member that stays alone sums by NCCL, too (P-18b), and has nobody to buffer for.
+[[nodiscard]] std::uint64_t communicator_bytes(const Config& config, std::size_t replicas) {
+  if (config.sync.backend != SyncBackend::kNccl) return 0;
   const bool may_have_two = replicas > 1 || config.pipeline.replicas_max != 1;
-  return config.sync.backend == SyncBackend::kNccl && may_have_two;
+  return kLoneCommunicatorBytes + (may_have_two ? kCommunicatorBuffers : 0);
 }
 
 }  // namespace
@@ -77,7 +78,7 @@ DeviceNeed device_need(const Config& config, const std::vector<CutStage>& stages
   need.held = held_microbatches(config, stage, LaterStages::kSlow);  // a device has no memory to lend
   need.per_microbatch = bytes_in_flight(config, stages[stage]);
   const std::uint64_t copies = copies_of(config, stages[stage], host.weights);
-  need.communicator = has_communicator(config, replicas) ? kCommunicatorBytes : 0;
+  need.communicator = communicator_bytes(config, replicas);
   need.beside = kContextBytes + need.communicator;
   need.kept = host.weights + copies + host.optimizer + agreed + host.accumulators + host.mean + need.beside;
   const std::uint64_t tokens = tokens_of_microbatch(config);

@@ -17,17 +17,20 @@
 
 namespace shoal {
 
-// NCCL's memory on a device for one communicator, of which a stage has one at a time: buffers of its channels for the
-// ring and for the tree, to receive in (10 MiB: 4 of its protocol "simple", 0.5 of "LL", 4.7 of "LL128") and to send
-// from (2 MiB). It takes so many channels between GPUs that NVLink connects, and fewer elsewhere. Read (NVIDIA/nccl on
-// GitHub, issues 986 and 1685; NCCL_BUFFSIZE, 4 MiB), and not measured between GPUs: an upper bound.
+// NCCL's memory on a device for one communicator, of which a stage has one at a time. With one member, which has nobody
+// to buffer for: 388 MiB, measured on an H100 (runtime/device/cuda/FACTS.md).
+inline constexpr std::uint64_t kLoneCommunicatorBytes = std::uint64_t{400} << 20U;
+// With several, besides: buffers of its channels for the ring and for the tree, to receive in (10 MiB: 4 of its
+// protocol "simple", 0.5 of "LL", 4.7 of "LL128") and to send from (2 MiB). It takes so many channels between GPUs that
+// NVLink connects, and fewer elsewhere. Read (NVIDIA/nccl on GitHub, issues 986 and 1685; NCCL_BUFFSIZE, 4 MiB), and
+// not measured between GPUs: an upper bound.
 inline constexpr std::uint64_t kCommunicatorChannels = 32;
-inline constexpr std::uint64_t kCommunicatorBytes = kCommunicatorChannels * 2 * (std::uint64_t{12} << 20U);
+inline constexpr std::uint64_t kCommunicatorBuffers = kCommunicatorChannels * 2 * (std::uint64_t{12} << 20U);
 
 struct DeviceNeed {
   std::uint64_t kept = 0;            // weights and their copies, averages, sums, mean, and what is `beside`
   std::uint64_t beside = 0;          // what torch does not allocate: the device's own context, and the communicator
-  std::uint64_t communicator = 0;    // of these: NCCL's buffers, where a stage may have more than one member
+  std::uint64_t communicator = 0;    // of these: NCCL's, where sums are made by it
   std::uint64_t computing = 0;       // gradients, logits, letters, and one graph where it is computed again
   std::uint64_t per_microbatch = 0;  // of those in flight
   std::uint64_t reducing = 0;        // in place of these two, between the microbatches and the update

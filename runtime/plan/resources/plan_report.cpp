@@ -85,6 +85,8 @@ std::string table_text(const RunPlan& plan) {
           "  of those, from the stage before\n";
   text += row("slow behind", stages, [](const PlannedStage& stage) { return size_words(stage.credits.total_bytes); }) +
           "  bytes of each replica where a slow one makes it hold them all\n";
+  text += row("beside a GPU", stages, [](const PlannedStage& stage) { return size_words(stage.beside_gpu); }) +
+          "  of its machine's memory where a replica computes on a GPU instead\n";
   text += row("fits", stages, [](const PlannedStage& stage) { return std::string(stage.fits ? "yes" : "no"); }) + "\n";
   return text;
 }
@@ -141,7 +143,7 @@ std::string fit_text(const RunPlan& plan) {
   const bool needs_all = plan.would_fit.empty();
   const std::vector<std::string>& settings = needs_all ? plan.would_fit_together : plan.would_fit;
   if (settings.empty()) {
-    return "\nIt does not fit: not with more stages, nor with recomputation, one credit and microbatches of one "
+    return "\nIt does not fit: not with a stage for each layer, recomputation, one credit and microbatches of one "
            "sequence together.\n";
   }
   std::string text = compose("\nIt does not fit. It would with ", needs_all ? "all" : "any", " of\n");
@@ -164,6 +166,7 @@ Json stage_json(const PlannedStage& stage) {
   for (const MachineKind& machine : stage.machines) json["machines"].push_back(machine.name);
   for (const MemoryItem& item : memory_items()) json["bytes"][std::string(item.name)] = stage.memory.*item.bytes;
   json["bytes"]["total"] = total_bytes(stage.memory);
+  json["bytes"]["beside_gpu"] = stage.beside_gpu;
   json["credits"] = {{"microbatches", stage.credits.microbatches},
                      {"at_most", stage.credits.at_most},
                      {"input_bytes", stage.credits.input_bytes},

@@ -10,6 +10,7 @@
 #include "runtime/cluster/replicas_wanted.h"
 #include "runtime/pipeline/schedule.h"
 #include "runtime/plan/resources/cut_proposal.h"
+#include "runtime/plan/resources/host_need.h"
 
 namespace shoal {
 namespace {
@@ -69,6 +70,7 @@ void take_memory(const PlanOrder& order, std::vector<PlannedStage>& stages) {
     PlannedStage& stage = stages[i];
     stage.memory = memory_need(order.config, cuts, i, stage.replicas);
     stage.credits = credit_need(order.config, cuts, i, stage.replicas);
+    stage.beside_gpu = total_bytes(host_need(order.config, cuts, i, stage.replicas));
     std::optional<std::uint64_t> least = stage.machines.empty() ? order.memory_bytes : std::nullopt;
     for (const MachineKind& machine : stage.machines) {
       const auto own = machine.memory_bytes ? machine.memory_bytes : order.memory_bytes;
@@ -125,7 +127,7 @@ Result<RunPlan> plan_alone(const PlanOrder& order) {
   const ReplicasWanted replicas = replicas_wanted(order.config.pipeline);
   for (const CutStage& stage : *cut) {
     const StageId at{static_cast<std::uint32_t>(plan.stages.size())};
-    plan.stages.push_back({stage, {}, replicas.of(at), {}, {}, true});
+    plan.stages.push_back({stage, {}, replicas.of(at), {}, {}, 0, true});
   }
   if (const auto given = give_machines(order, plan.stages); !given) return given.failure();
   std::vector<std::size_t> counts;
@@ -205,6 +207,12 @@ bool would_fit(PlanOrder order, const std::function<void(Config&)>& change) {
   return plan && plan->fits;
 }
 
+void cut_into(Config& config, int stages) {
+  if (config.pipeline.stages == stages) return;
+  config.pipeline.stages = stages;
+  if (config.pipeline.cut == Cut::kListed) config.pipeline.cut = Cut::kAuto;
+}
+
 // The least change of each kind with which everything fits.
 std::vector<std::string> what_would_fit(const PlanOrder& order) {
   std::vector<std::string> out;
@@ -223,27 +231,30 @@ std::vector<std::string> what_would_fit(const PlanOrder& order) {
     break;
   }
   for (int stages = order.config.pipeline.stages + 1; stages <= order.config.model.layers; ++stages) {
-    const auto cut_again = [stages](Config& config) {
-      config.pipeline.stages = stages;
-      if (config.pipeline.cut == Cut::kListed) config.pipeline.cut = Cut::kAuto;
-    };
-    if (!would_fit(order, cut_again)) continue;
+    if (!would_fit(order, [stages](Config& config) { cut_into(config, stages); })) continue;
     out.push_back(compose("pipeline.stages=", stages));
     break;
   }
   return out;
 }
 
-// Finds settings that fit together, with the largest microbatch, for when no change alone is enough.
+// Finds settings that fit together, for when no change alone is enough: in the fewest stages, with the largest
+// microbatch.
 std::vector<std::string> what_would_fit_together(const PlanOrder& order) {
-  for (int size = order.config.batch.microbatch; size > 0; size /= 2) {
-    const auto least = [size](Config& config) {
-      config.pipeline.recompute = true;
-      config.pipeline.credits = 1;
-      config.batch.microbatch = size;
-    };
-    if (order.config.batch.sequences % size != 0 || !would_fit(order, least)) continue;
-    return {"pipeline.recompute=true", "pipeline.credits=1", compose("batch.microbatch=", size)};
+  for (int stages = order.config.pipeline.stages; stages <= order.config.model.layers; ++stages) {
+    for (int size = order.config.batch.microbatch; size > 0; size /= 2) {
+      const auto least = [stages, size](Config& config) {
+        cut_into(config, stages);
+        config.pipeline.recompute = true;
+        config.pipeline.credits = 1;
+        config.batch.microbatch = size;
+      };
+      if (order.config.batch.sequences % size != 0 || !would_fit(order, least)) continue;
+      std::vector<std::string> settings{"pipeline.recompute=true", "pipeline.credits=1",
+                                        compose("batch.microbatch=", size)};
+      if (stages != order.config.pipeline.stages) settings.push_back(compose("pipeline.stages=", stages));
+      return settings;
+    }
   }
   return {};
 }

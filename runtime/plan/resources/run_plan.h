@@ -33,6 +33,7 @@ struct PlannedStage {
   std::size_t replicas = 0;
   MemoryNeed memory;
   CreditNeed credits;
+  std::uint64_t beside_gpu = 0;  // bytes of its machine's memory where it computes on a GPU (host_need.h)
   bool fits = true;  // in the least memory of its machines, where that is known, with all its credits at most
 };
 

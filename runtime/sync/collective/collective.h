@@ -47,6 +47,7 @@ struct CollectiveSummed {
 struct CollectiveFailed {
   OrderId order;
   std::string reason;
+  bool is_for_good = false;  // this process makes no communicator any more
 };
 
 using CollectiveNews = std::variant<CollectiveIdMade, CollectiveSummed, CollectiveFailed>;

@@ -33,33 +33,42 @@ namespace {
 
 }  // namespace
 
-SumChoice CollectiveChoice::choose(const Epoch& order, const CollectiveOffers& offers) {
-  SumChoice chosen = weigh(order, offers);
-  is_collective_ = chosen.communicator.has_value();
+SumChoice CollectiveChoice::choose(const Epoch& order, const CollectiveOffers& offers, Instant now) {
+  SumChoice chosen = weigh(order, offers, now);
+  made_by_ = !chosen.communicator ? MadeBy::kRing : *chosen.communicator == order ? MadeBy::kNew : MadeBy::kKept;
   return chosen;
 }
 
-SumChoice CollectiveChoice::weigh(const Epoch& order, const CollectiveOffers& offers) {
+SumChoice CollectiveChoice::weigh(const Epoch& order, const CollectiveOffers& offers, Instant now) {
   const bool is_wanted = std::ranges::any_of(offers, [](const auto& entry) { return entry.second.has_value(); });
   if (!is_wanted) return {};
   if (const auto lack = lack_of(offers)) return {std::nullopt, compose("sums go over the ring: ", *lack)};
   const CollectiveOffer& offer = *offers.begin()->second;
-  if (ring_sums_ > 0) {
-    --ring_sums_;
+  const bool is_counted = ring_sums_ > 0;
+  if (is_counted) --ring_sums_;
+  if (is_counted || now < ring_until_) {
     return {std::nullopt,
             compose("sums go over the ring for a while: the last one by ", offer.library, " came to nothing")};
   }
   return {hold_the_same(offers) ? offer.communicator : order, compose("sums are made by ", offer.library)};
 }
 
-void CollectiveChoice::came_to_nothing() {
-  if (!is_collective_) return;
+void CollectiveChoice::came_to_nothing(Instant now, Duration took) {
+  if (!is_collective()) return;
   pause_ = std::clamp(2 * pause_, 1U, kRingSumsMax);
   ring_sums_ = pause_;
+  if (made_by_ != MadeBy::kNew) return;
+  ring_until_ = now + kRingTimes * took;
+  in_vain_ = took;
 }
 
+// What a communicator once needed it may need again: the patience stays.
 void CollectiveChoice::came_whole() {
-  if (is_collective_) pause_ = 0;
+  if (is_collective()) pause_ = 0;
+}
+
+Duration CollectiveChoice::patience(Duration first) const {
+  return std::clamp<Duration>(2 * in_vain_, first, kPatienceGrowth * first);
 }
 
 }  // namespace shoal

@@ -3,7 +3,10 @@
 //
 // A kept communicator is taken where all members of the sum hold it and it has no others; otherwise a new one is made,
 // named by the order's epoch. After a sum by a communicator that came to nothing the next sums go over the ring: one,
-// then two, up to kRingSumsMax, so that a library that does not work costs a run little. Pure.
+// then two, up to kRingSumsMax; and after one by a new communicator all of them, until kRingTimes as long has passed as
+// it took. So a library that does not work, or whose communicators never come together, costs a run little. A new
+// communicator may stand still for twice as long as the last one that came to nothing, up to kPatienceGrowth times the
+// first patience: to make a large one may take longer than that. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +16,13 @@
 
 #include "messages/ids.h"
 #include "messages/values/collective_offer.h"
+#include "runtime/base/clock.h"
 
 namespace shoal {
 
 inline constexpr std::uint32_t kRingSumsMax = 64;
+inline constexpr int kRingTimes = 50;  // two percent of a run's time for tries in vain
+inline constexpr int kPatienceGrowth = 8;
 
 struct SumChoice {
   std::optional<Epoch> communicator;  // none: the ring
@@ -28,19 +34,25 @@ using CollectiveOffers = std::map<Incarnation, std::optional<CollectiveOffer>>;
 
 class CollectiveChoice {
  public:
-  [[nodiscard]] SumChoice choose(const Epoch& order, const CollectiveOffers& offers);
-  // How the sum ended that was chosen for last; one over the ring changes nothing.
-  void came_to_nothing();
+  [[nodiscard]] SumChoice choose(const Epoch& order, const CollectiveOffers& offers, Instant now);
+  // How the sum ended that was chosen for last, and how long it took; one over the ring changes nothing.
+  void came_to_nothing(Instant now, Duration took);
   void came_whole();
   // Says whether the last choice was a communicator.
-  [[nodiscard]] bool is_collective() const { return is_collective_; }
+  [[nodiscard]] bool is_collective() const { return made_by_ != MadeBy::kRing; }
+  // How long a sum by a new communicator may stand still. first: while none has come to nothing.
+  [[nodiscard]] Duration patience(Duration first) const;
 
  private:
-  [[nodiscard]] SumChoice weigh(const Epoch& order, const CollectiveOffers& offers);
+  enum class MadeBy : std::uint8_t { kRing, kKept, kNew };  // by a communicator: a kept or a new one
 
-  bool is_collective_ = false;
-  std::uint32_t pause_ = 0;      // sums that the last failure gave to the ring
-  std::uint32_t ring_sums_ = 0;  // of them still to come
+  [[nodiscard]] SumChoice weigh(const Epoch& order, const CollectiveOffers& offers, Instant now);
+
+  MadeBy made_by_ = MadeBy::kRing;  // the last sum
+  std::uint32_t pause_ = 0;         // sums that the last failure gave to the ring
+  std::uint32_t ring_sums_ = 0;     // of them still to come
+  Instant ring_until_{};            // all sums before it go over the ring
+  Duration in_vain_{};              // what the last new communicator took that came to nothing
 };
 
 }  // namespace shoal

@@ -19,19 +19,29 @@ SpawnStage guilty() {
   return order;
 }
 
-// A stage that computes microbatch 3 of step 7, and one beside it.
-void note_work(WorkNote& note) {
-  note.begin({RunId{1}, StageId{1}, kGuilty, StepId{7}, MicrobatchId{3}});
-  note.begin({RunId{1}, StageId{2}, kBeside, StepId{7}, MicrobatchId{2}});
-}
+constexpr const char* kFault = "device cuda:0: the device failed: an illegal address";
 
-TEST(DeviceEnd, TheMicrobatchThatMetTheFaultIsSuspectedAndNoOther) {
+// A stage computes microbatch 3 of step 7.
+void note_work(WorkNote& note) { note.begin({RunId{1}, StageId{1}, kGuilty, StepId{7}, MicrobatchId{3}}); }
+// One beside it computes another.
+void note_work_beside(WorkNote& note) { note.begin({RunId{1}, StageId{2}, kBeside, StepId{7}, MicrobatchId{2}}); }
+
+TEST(DeviceEnd, TheMicrobatchThatMetTheFaultIsSuspectedWhereNoOtherIsComputed) {
   WorkNote note;
   note_work(note);
-  const StageEnded ended = end_by_device(guilty(), "device cuda:0: the device failed: an illegal address", note);
-  EXPECT_EQ(ended, (StageEnded{StageId{1}, kGuilty, "device cuda:0: the device failed: an illegal address",
-                               ComputedMicrobatch{StepId{7}, MicrobatchId{3}}}));
-  EXPECT_EQ(note.take(kBeside), std::nullopt);
+  note_work_beside(note);
+  note.end(kBeside);
+  const StageEnded ended = end_by_device(guilty(), kFault, note);
+  EXPECT_EQ(ended, (StageEnded{StageId{1}, kGuilty, kFault, ComputedMicrobatch{StepId{7}, MicrobatchId{3}}}));
+}
+
+// Both streams of the device fail at once: which stage's watch looks first says nothing.
+TEST(DeviceEnd, WhereSeveralStagesComputeNoneIsSuspected) {
+  WorkNote note;
+  note_work(note);
+  note_work_beside(note);
+  EXPECT_EQ(end_by_device(guilty(), kFault, note), (StageEnded{StageId{1}, kGuilty, kFault, {}}));
+  EXPECT_EQ(note.take(kBeside), std::nullopt) << "nor is anything left behind for the next life";
 }
 
 TEST(DeviceEnd, ALackOfMemoryIsNoEvidence) {

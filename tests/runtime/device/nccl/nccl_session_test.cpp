@@ -153,6 +153,51 @@ TEST(NcclSession, ASumThatHangsIsDroppedAndAnotherCommunicatorMade) {
   EXPECT_EQ(folder.count("communicator"), 2);
 }
 
+// A member whose process gives up its communicators by `joins`, and for whom nobody else ever comes.
+std::vector<CollectiveNews> join_alone(NcclSession& session, std::uint32_t epoch, std::uint32_t size = 2) {
+  return session.take(
+      {CollectiveSum{order_of(epoch), order_of(epoch).epoch, 0, size, {}, random_integers(1, 10, 1)[0]}});
+}
+
+TEST(NcclSession, MakesNoCommunicatorAfterTooManyThatNeverCameTogether) {
+  const PlantedFolder folder;
+  const auto library = tests_library();
+  const auto joins = std::make_shared<GivenUpJoins>();
+  NcclSession session(library, make_host_memory(library), joins);
+  for (std::uint32_t other = 2; other < kGivenUpJoinsMax; ++other) ASSERT_TRUE(joins->begin()) << "of other stages";
+  for (const std::uint32_t epoch : {1U, 2U}) {
+    const auto news = join_alone(session, epoch);
+    ASSERT_EQ(news.size(), 1U);
+    EXPECT_TRUE(std::holds_alternative<CollectiveIdMade>(news[0]));
+    EXPECT_TRUE(session.is_busy());
+    static_cast<void>(session.take(CollectiveDrop{}));
+  }
+  const auto news = join_alone(session, 3);
+  ASSERT_EQ(news.size(), 1U) << "no id is made, whose thread would be left behind as well";
+  const auto* failed = std::get_if<CollectiveFailed>(&news[0]);
+  ASSERT_NE(failed, nullptr);
+  EXPECT_TRUE(failed->is_for_good);
+  EXPECT_EQ(failed->order, order_of(3));
+  EXPECT_THAT(failed->reason, HasSubstr("64 communicators of this process never came together"));
+  EXPECT_FALSE(session.is_busy());
+}
+
+TEST(NcclSession, DoesNotCountTheCommunicatorsThatCameTogether) {
+  const PlantedFolder folder;
+  const auto library = tests_library();
+  const auto joins = std::make_shared<GivenUpJoins>();
+  NcclSession session(library, make_host_memory(library), joins);
+  for (std::uint32_t other = 1; other < kGivenUpJoinsMax; ++other) ASSERT_TRUE(joins->begin());
+  for (std::uint32_t epoch = 1; epoch < 5; ++epoch) {
+    std::vector<CollectiveNews> news = join_alone(session, epoch, 1);
+    ASSERT_TRUE(comes_true([&] {
+      for (CollectiveNews& one : session.poll()) news.push_back(std::move(one));
+      return !session.is_busy();
+    }));
+    EXPECT_TRUE(std::holds_alternative<CollectiveSummed>(news.back())) << epoch;
+  }
+}
+
 // The last member is another process. It ends when it is killed, or after a minute.
 pid_t start_member(const std::string& id, const TensorBlob& contribution) {
   const pid_t child = ::fork();

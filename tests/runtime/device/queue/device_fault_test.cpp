@@ -36,8 +36,31 @@ TEST(DeviceFault, AFailedDeviceEndsTheProcessWithOneSentence) {
   EXPECT_TRUE(fault_of(c10::Error(here(), "CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling cublasGemmEx")));
 }
 
+// Whoever it was that had no memory: CUDA for pinned memory of the host, a launch of ours, a library.
+TEST(DeviceFault, ALackOfMemoryIsToldFromAFailedDevice) {
+  const auto lacks = [](const std::optional<std::string>& fault, const std::string& whose) {
+    ASSERT_TRUE(fault);
+    EXPECT_TRUE(tells_of_memory_lack(*fault)) << *fault;
+    EXPECT_THAT(*fault, AllOf(HasSubstr(whose + " has no memory left"), Not(HasSubstr("\n"))));
+  };
+  const std::string either = "the device or its host";
+  lacks(fault_of(c10::AcceleratorError(here(), 2, "CUDA error: out of memory\nSearch for `cudaErrorMemory")), either);
+  lacks(fault_of(c10::Error(here(), "CUDA error: out of memory (2, seen at gelu_forward)")), either);
+  lacks(fault_of(c10::Error(here(), "CUDA driver error: out of memory")), either);
+  lacks(fault_of(c10::Error(here(), "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")),
+        "the device");
+  lacks(fault_of(c10::Error(here(), "cuDNN error: CUDNN_STATUS_ALLOC_FAILED")), either);
+  lacks(fault_of(c10::Error(here(), "cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED")),
+        "the device's host");
+  const auto launch =
+      fault_of(c10::Error(here(), "CUDA error: unspecified launch failure (719, seen at gelu_forward)"));
+  ASSERT_TRUE(launch);
+  EXPECT_FALSE(tells_of_memory_lack(*launch)) << "control";
+}
+
 TEST(DeviceFault, ABugOfTheCallerIsNone) {
   EXPECT_EQ(fault_of(c10::Error(here(), "mat1 and mat2 shapes cannot be multiplied")), std::nullopt);
+  EXPECT_EQ(fault_of(c10::Error(here(), "an internal error: out of memory slots")), std::nullopt) << "of no device";
   EXPECT_EQ(fault_of(std::logic_error("a bug")), std::nullopt);
   EXPECT_EQ(fault_of(7), std::nullopt);
 }

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "runtime/device/cpu_stage_executor.h"
+#include "runtime/device/host_tensor.h"
 #include "runtime/device/queue/queued_tensor.h"
 #include "tests/runtime/device/local_pipeline.h"
 #include "tests/runtime/device/queue/fake_queue.h"
@@ -146,6 +147,38 @@ TEST(QueuedStage, HoldsWhatIsLeftForLater) {
   static_cast<void>(middle.executor->ending());
   EXPECT_TRUE(came.expired());
   EXPECT_TRUE(came_back.expired());
+}
+
+const QueuedTensor& queued(const TensorBlob& blob) { return dynamic_cast<const QueuedTensor&>(*blob.resident); }
+
+// Accumulates one microbatch, and takes its sum for that of the stage.
+TensorBlob sum_of_step(const OnQueue& alone, const Config& config, std::uint64_t step) {
+  const auto work = random_work(config, step, 0);
+  static_cast<void>(alone.executor->forward_backward(work, WeightGradients::kAtOnce));
+  static_cast<void>(alone.executor->accumulate(work.microbatch));
+  TensorBlob sum = alone.executor->contribution();
+  static_cast<void>(alone.executor->adopt_sum(sum, 100));
+  return sum;
+}
+
+// A member that is alone feeds a joiner: the next step is computed in the memory that the plan counts.
+TEST(QueuedStage, ASumThatOthersReadLeavesTheDeviceBeforeTheNextStep) {
+  const Config config = small_config(Reduction::kExact);
+  OnQueue alone(config, 0, 1, Answering::kLater);
+  TensorBlob fed = sum_of_step(alone, config, 0);
+  const void* const memory = queued(fed).values().const_data_ptr();
+  const TensorBlob expected = to_blob(queued(fed).values());
+  alone.executor->apply({0.1, 1, 1});
+  EXPECT_FALSE(queued(fed).values().defined());
+  EXPECT_EQ(on_host(fed), expected);
+  EXPECT_EQ(on_host(fed).bytes, fed.resident->to_host()) << "there is one copy";
+  TensorBlob next = sum_of_step(alone, config, 1);
+  EXPECT_EQ(queued(next).values().const_data_ptr(), memory) << "no second accumulators";
+  EXPECT_EQ(on_host(fed), expected) << "and what was fed stays";
+  next = {};
+  const int waits = *alone.queue->waits;
+  alone.executor->apply({0.1, 1, 2});
+  EXPECT_EQ(*alone.queue->waits, waits) << "the control: what nobody reads is not copied";
 }
 
 TEST(QueuedStage, NamesTheTensorThatIsOutOfRangeWithTheJobsFigures) {

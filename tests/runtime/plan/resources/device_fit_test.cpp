@@ -166,12 +166,14 @@ TEST(DeviceFit, CountsWhatADeviceHolds) {
   Config by_nccl = config;
   by_nccl.sync.backend = SyncBackend::kNccl;
   const DeviceNeed more = device_need(by_nccl, *cut, 0, 1);
-  EXPECT_EQ(more.kept - need.kept, kCommunicatorBytes);
-  EXPECT_EQ(more.beside - need.beside, kCommunicatorBytes) << "nodes that come later may serve the stage too";
-  EXPECT_THAT(parts_of_need(more, MemoryNeed()), HasSubstr(", context 0.745, NCCL's communicator 0.750, in all"));
+  const std::uint64_t communicator = kLoneCommunicatorBytes + kCommunicatorBuffers;
+  EXPECT_EQ(more.kept - need.kept, communicator);
+  EXPECT_EQ(more.beside - need.beside, communicator) << "nodes that come later may serve the stage too";
+  EXPECT_THAT(parts_of_need(more, MemoryNeed()), HasSubstr(", context 0.745, NCCL's communicator 1.141, in all"));
   EXPECT_THAT(parts_of_need(need, MemoryNeed()), Not(HasSubstr("NCCL")));
   by_nccl.pipeline.replicas_max = 1;
-  EXPECT_EQ(device_need(by_nccl, *cut, 0, 1).beside, need.beside) << "a member that stays alone";
+  EXPECT_EQ(device_need(by_nccl, *cut, 0, 1).beside, need.beside + kLoneCommunicatorBytes)
+      << "a member that stays alone makes one, too";
   Config fast = config;
   fast.sync.reduction = Reduction::kFast;
   EXPECT_EQ(need.kept - device_need(fast, *cut, 0, 1).kept, parameters * 4);

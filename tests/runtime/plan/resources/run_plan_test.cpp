@@ -267,7 +267,7 @@ TEST(RunPlan, SaysWhatFitsAndWhatWould) {
   EXPECT_TRUE(planned(with).fits);
   order.memory_bytes = 1'000'000;
   EXPECT_TRUE(planned(order).would_fit.empty());
-  EXPECT_THAT(text_of(planned(order)), HasSubstr("It does not fit: not with more stages"));
+  EXPECT_THAT(text_of(planned(order)), HasSubstr("It does not fit: not with a stage for each layer"));
 }
 
 TEST(RunPlan, SaysWhatFitsTogetherWhereNoChangeAloneIsEnough) {
@@ -287,6 +287,29 @@ TEST(RunPlan, SaysWhatFitsTogetherWhereNoChangeAloneIsEnough) {
   EXPECT_THAT(text_of(plan), AllOf(HasSubstr("It would with all of"), HasSubstr("--set batch.microbatch=1\n")));
   order.memory_bytes = bytes - 1;
   EXPECT_TRUE(planned(order).would_fit_together.empty());
+}
+
+TEST(RunPlan, MoreStagesMayFitTogetherWithTheRest) {
+  PlanOrder order = order_of(layout(512, 8, 2, 1));
+  PlanOrder least = order;
+  least.config.pipeline.recompute = true;
+  least.config.pipeline.credits = 1;
+  least.config.batch.microbatch = 1;
+  const auto largest = [](const PlanOrder& of) {
+    std::uint64_t bytes = 0;
+    for (const PlannedStage& stage : planned(of).stages) bytes = std::max(bytes, stage.credits.total_bytes);
+    return bytes;
+  };
+  const std::uint64_t in_two_stages = largest(least);
+  least.config.pipeline.stages = 8;
+  order.memory_bytes = largest(least);
+  ASSERT_GT(in_two_stages, *order.memory_bytes);
+  const auto plan = planned(order);
+  ASSERT_TRUE(plan.would_fit.empty());
+  EXPECT_THAT(plan.would_fit_together, Contains("pipeline.stages=8"));
+  PlanOrder with = order_of(least.config);
+  with.memory_bytes = order.memory_bytes;
+  EXPECT_TRUE(planned(with).fits) << "all of them at once";
 }
 
 // Slow links make a replica hold twice the schedule's credits; a key that sets them does not.

@@ -9,11 +9,13 @@
 namespace shoal::collective_choice_test {
 namespace {
 
+using std::chrono::seconds;
 using ::testing::HasSubstr;
 
 constexpr Incarnation kFirst{11};
 constexpr Incarnation kSecond{12};
 constexpr Incarnation kThird{13};
+constexpr Instant kNow = Instant{} + std::chrono::hours(1);
 
 Epoch epoch(std::uint32_t counter) { return Epoch{Incarnation{9}, counter}; }
 
@@ -27,54 +29,56 @@ CollectiveOffers pair(std::uint32_t communicator = 0, std::uint32_t size = 0) {
 
 TEST(CollectiveChoice, MakesACommunicatorThenKeepsIt) {
   CollectiveChoice choice;
-  const SumChoice made = choice.choose(epoch(4), pair());
+  const SumChoice made = choice.choose(epoch(4), pair(), kNow);
   EXPECT_EQ(made.communicator, epoch(4));
   EXPECT_THAT(made.reason, HasSubstr("by nccl 2.28.9"));
-  EXPECT_EQ(choice.choose(epoch(6), pair(4, 2)).communicator, epoch(4));
+  EXPECT_EQ(choice.choose(epoch(6), pair(4, 2), kNow).communicator, epoch(4));
 }
 
 TEST(CollectiveChoice, MakesAnotherWhereOneLacksItOrItHasOthers) {
   CollectiveChoice choice;
   auto offers = pair(4, 2);
   offers[kSecond]->communicator = {};
-  EXPECT_EQ(choice.choose(epoch(6), offers).communicator, epoch(6));
+  EXPECT_EQ(choice.choose(epoch(6), offers, kNow).communicator, epoch(6));
   offers[kSecond]->communicator = epoch(5);
-  EXPECT_EQ(choice.choose(epoch(6), offers).communicator, epoch(6));
-  EXPECT_EQ(choice.choose(epoch(6), pair(4, 3)).communicator, epoch(6)) << "a member has left";
+  EXPECT_EQ(choice.choose(epoch(6), offers, kNow).communicator, epoch(6));
+  EXPECT_EQ(choice.choose(epoch(6), pair(4, 3), kNow).communicator, epoch(6)) << "a member has left";
   auto joined = pair(4, 2);
   joined[kThird] = offer("c");
-  EXPECT_EQ(choice.choose(epoch(6), joined).communicator, epoch(6));
-  EXPECT_EQ(choice.choose(epoch(6), pair(4, 2)).communicator, epoch(4)) << "control";
+  EXPECT_EQ(choice.choose(epoch(6), joined, kNow).communicator, epoch(6));
+  EXPECT_EQ(choice.choose(epoch(6), pair(4, 2), kNow).communicator, epoch(4)) << "control";
 }
 
 TEST(CollectiveChoice, TakesTheRingWhereAMemberLacksWhatItNeeds) {
   CollectiveChoice choice;
   auto offers = pair();
   offers[kThird] = std::nullopt;
-  EXPECT_EQ(choice.choose(epoch(4), offers).communicator, std::nullopt);
-  EXPECT_THAT(choice.choose(epoch(4), offers).reason, HasSubstr("ring: replica 13 sums by its connections alone"));
+  EXPECT_EQ(choice.choose(epoch(4), offers, kNow).communicator, std::nullopt);
+  EXPECT_THAT(choice.choose(epoch(4), offers, kNow).reason,
+              HasSubstr("ring: replica 13 sums by its connections alone"));
   offers[kThird] = offer("a");
-  EXPECT_THAT(choice.choose(epoch(4), offers).reason, HasSubstr("replicas 11 and 13 share one device"));
+  EXPECT_THAT(choice.choose(epoch(4), offers, kNow).reason, HasSubstr("replicas 11 and 13 share one device"));
   offers[kThird] = offer("c");
   offers[kThird]->library = "nccl 2.27.3";
-  EXPECT_THAT(choice.choose(epoch(4), offers).reason, HasSubstr("replica 13 has nccl 2.27.3, and replica 11 nccl"));
+  EXPECT_THAT(choice.choose(epoch(4), offers, kNow).reason,
+              HasSubstr("replica 13 has nccl 2.27.3, and replica 11 nccl"));
   offers[kThird] = offer("c");
-  EXPECT_EQ(choice.choose(epoch(4), offers).communicator, epoch(4)) << "control";
+  EXPECT_EQ(choice.choose(epoch(4), offers, kNow).communicator, epoch(4)) << "control";
 }
 
 // Its values stay on its device then, and the path is the one that it has when others join.
 TEST(CollectiveChoice, LetsAMemberThatIsAloneSumByTheLibraryToo) {
   CollectiveChoice choice;
-  EXPECT_EQ(choice.choose(epoch(4), {{kFirst, offer("a")}}).communicator, epoch(4));
-  EXPECT_EQ(choice.choose(epoch(6), {{kFirst, offer("a", 4, 1)}}).communicator, epoch(4));
-  EXPECT_EQ(choice.choose(epoch(6), {{kFirst, offer("a", 4, 2)}}).communicator, epoch(6)) << "the other has left";
-  EXPECT_EQ(choice.choose(epoch(6), {{kFirst, std::nullopt}}).communicator, std::nullopt) << "control";
-  EXPECT_EQ(choice.choose(epoch(6), {}).communicator, std::nullopt);
+  EXPECT_EQ(choice.choose(epoch(4), {{kFirst, offer("a")}}, kNow).communicator, epoch(4));
+  EXPECT_EQ(choice.choose(epoch(6), {{kFirst, offer("a", 4, 1)}}, kNow).communicator, epoch(4));
+  EXPECT_EQ(choice.choose(epoch(6), {{kFirst, offer("a", 4, 2)}}, kNow).communicator, epoch(6)) << "the other has left";
+  EXPECT_EQ(choice.choose(epoch(6), {{kFirst, std::nullopt}}, kNow).communicator, std::nullopt) << "control";
+  EXPECT_EQ(choice.choose(epoch(6), {}, kNow).communicator, std::nullopt);
 }
 
 TEST(CollectiveChoice, IsSilentWhereNobodyOffersAnything) {
   CollectiveChoice choice;
-  const SumChoice ring = choice.choose(epoch(4), {{kFirst, std::nullopt}, {kSecond, std::nullopt}});
+  const SumChoice ring = choice.choose(epoch(4), {{kFirst, std::nullopt}, {kSecond, std::nullopt}}, kNow);
   EXPECT_EQ(ring.communicator, std::nullopt);
   EXPECT_EQ(ring.reason, "");
 }
@@ -82,7 +86,7 @@ TEST(CollectiveChoice, IsSilentWhereNobodyOffersAnything) {
 // Returns how many sums in a row go over the ring now.
 std::uint32_t ring_sums(CollectiveChoice& choice) {
   std::uint32_t count = 0;
-  while (!choice.choose(epoch(4), pair()).communicator) ++count;
+  while (!choice.choose(epoch(4), pair(), kNow).communicator) ++count;
   return count;
 }
 
@@ -90,13 +94,51 @@ TEST(CollectiveChoice, AvoidsALibraryThatFailsForLongerAndLonger) {
   CollectiveChoice choice;
   EXPECT_EQ(ring_sums(choice), 0U);
   for (const std::uint32_t expected : {1U, 2U, 4U, 8U, 16U, 32U, 64U, 64U}) {
-    choice.came_to_nothing();
+    choice.came_to_nothing(kNow, Duration::zero());
     EXPECT_EQ(ring_sums(choice), expected);
   }
   EXPECT_EQ(kRingSumsMax, 64U);
   choice.came_whole();
-  choice.came_to_nothing();
+  choice.came_to_nothing(kNow, Duration::zero());
   EXPECT_EQ(ring_sums(choice), 1U);
+}
+
+// Few sums may be many seconds: a try of half a minute is worth a pause of half an hour.
+TEST(CollectiveChoice, AfterANewCommunicatorInVainAllGoesOverTheRingForFiftyTimesAsLong) {
+  CollectiveChoice choice;
+  EXPECT_TRUE(choice.choose(epoch(4), pair(), kNow).communicator);
+  choice.came_to_nothing(kNow, seconds(30));
+  for (int sum = 0; sum < 100; ++sum) {
+    EXPECT_FALSE(choice.choose(epoch(4), pair(), kNow + seconds(15 * sum)).communicator) << sum;
+  }
+  EXPECT_EQ(choice.choose(epoch(5), pair(), kNow + seconds(1500)).communicator, epoch(5));
+}
+
+// A member of a kept one may have died; those that stay make another, which comes together.
+TEST(CollectiveChoice, AfterAKeptCommunicatorInVainAnotherIsMadeSoon) {
+  CollectiveChoice choice;
+  EXPECT_EQ(choice.choose(epoch(6), pair(4, 2), kNow).communicator, epoch(4));
+  choice.came_to_nothing(kNow, seconds(30));
+  EXPECT_FALSE(choice.choose(epoch(7), pair(), kNow).communicator);
+  EXPECT_EQ(choice.choose(epoch(8), pair(), kNow).communicator, epoch(8));
+}
+
+TEST(CollectiveChoice, IsMorePatientWithACommunicatorAfterOneInVain) {
+  CollectiveChoice choice;
+  EXPECT_EQ(choice.patience(seconds(30)), seconds(30));
+  Instant now = kNow;
+  for (const int expected : {60, 120, 240, 240, 240}) {
+    const Duration took = choice.patience(seconds(30));
+    while (!choice.choose(epoch(4), pair(), now).communicator) now += seconds(60);
+    now += took;
+    choice.came_to_nothing(now, took);
+    EXPECT_EQ(choice.patience(seconds(30)), seconds(expected));
+  }
+  while (!choice.choose(epoch(4), pair(), now).communicator) now += seconds(60);
+  choice.came_whole();
+  EXPECT_EQ(choice.patience(seconds(30)), seconds(240)) << "it needed so long";
+  choice.came_to_nothing(now, seconds(1));
+  EXPECT_EQ(choice.patience(seconds(30)), seconds(30)) << "of an error nobody need wait longer";
 }
 
 // A kept communicator is chosen for exactly its own members; and whatever they hold, all are told the same.
@@ -110,7 +152,7 @@ TEST(CollectiveChoice, NeverChoosesACommunicatorThatAMemberLacks) {
       const auto size = static_cast<std::uint32_t>(members - random() % 2);
       offers[Incarnation{member + 1}] = offer(std::to_string(member), static_cast<std::uint32_t>(random() % 3), size);
     }
-    const auto chosen = choice.choose(epoch(7), offers).communicator;
+    const auto chosen = choice.choose(epoch(7), offers, kNow).communicator;
     ASSERT_TRUE(chosen) << "seed " << seed;
     const bool all_hold = std::ranges::all_of(
         offers, [&](const auto& entry) { return entry.second->communicator == offers.begin()->second->communicator; });

@@ -135,5 +135,28 @@ TEST(SyncGroupCollective, ASumThatStandsStillIsGivenUpAndANewCommunicatorIsGiven
   EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kPreparing) << "control";
 }
 
+// Its communicators do not come together in half a minute: another is tried after a long while, and given longer.
+TEST(SyncGroupCollective, ACommunicatorInVainCostsTheRunLittleAndTheNextIsGivenLonger) {
+  Bench bench;
+  static_cast<void>(bench.reduce(offer("a"), offer("b")));
+  bench.tick(seconds(31));
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kPreparing);
+  int steps = 0;
+  Reduce next;
+  for (; steps < 2000; ++steps) {
+    next = bench.reduce(offer("a"), offer("b"));
+    if (next.communicator) break;
+    bench.reduced();
+    bench.commit();
+    bench.now += seconds(1);
+  }
+  EXPECT_GE(steps, 50 * 31 - 1);
+  ASSERT_TRUE(next.communicator);
+  bench.tick(seconds(50));
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kReducing) << "it took more than 30 s before";
+  bench.tick(seconds(15));
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kPreparing) << "control";
+}
+
 }  // namespace
 }  // namespace shoal::sync_group_collective_test

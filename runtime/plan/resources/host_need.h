@@ -1,0 +1,36 @@
+// What a replica on a GPU holds of its machine's memory, beside the GPU's own (device_fit.h).
+//
+// Nobody asks whether a machine has it: a stage that does not fit there swaps, or its process is killed. So the plan
+// and the worker's log say it. Derived from memory_need(): the second copy of the state
+// (runtime/device/queue/device_state.h), what other processes are sent, and memory that the GPU reaches. The driver's
+// own is not in it: it was not measured. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/base/config.h"
+#include "runtime/plan/resources/cut_stage.h"
+
+namespace shoal {
+
+struct HostNeed {
+  std::uint64_t state = 0;    // weights, averages and what rounds keep: images and rounds are made of it
+  std::uint64_t image = 0;    // a copy of the state while it is saved or given, at most
+  std::uint64_t letters = 0;  // activations and gradients that are kept to be sent again until the commit
+  std::uint64_t sums = 0;     // contribution, sum and parts of a reduction over connections; of rounds as well
+  std::uint64_t pinned = 0;   // memory that the GPU copies from and to; torch takes it in powers of two, and keeps it
+  std::uint64_t program = 0;  // code and libraries, CUDA's among them
+};
+
+// stages: the whole cut; replicas: of that stage.
+[[nodiscard]] HostNeed host_need(const Config& config, const std::vector<CutStage>& stages, std::size_t stage,
+                                 std::size_t replicas);
+
+[[nodiscard]] std::uint64_t total_bytes(const HostNeed& need);
+
+// "3.200 GiB of the machine's memory: state 1.400, image 1.400, ...".
+[[nodiscard]] std::string parts_of_need(const HostNeed& need);
+
+}  // namespace shoal
