@@ -226,14 +226,20 @@ std::vector<Letter> RequestTable::ask_answered(Incarnation requester, const AskA
   return out;
 }
 
+// A repeat of the question sends again only what was not sent for it: the rest was answered since, or is asked for when
+// it is due. The data loader counts all that it is told of as unanswered, and its inputs are small: all of it goes.
 std::vector<Letter> RequestTable::missing(const Missing& missing, Instant now) {
   std::vector<Letter> out;
   for (const MicrobatchId microbatch : missing.microbatches) {
     const Key key{missing.upstream, missing.order.branch, missing.order.step, Purpose::kTrain, microbatch};
     const auto found = entries_.find(key);
     if (found == entries_.end() || found->second.stage() != missing.order.stage) continue;
-    found->second.answered_by.reset();
-    send_again(found->second, now, out);
+    Entry& entry = found->second;
+    const auto before = std::exchange(entry.missing_in, missing.order.epoch);
+    const bool is_under_way = entry.answered_by || entry.waiting == Waiting::kForAnswer;
+    if (before == missing.order.epoch && is_under_way && missing.upstream != Incarnation{}) continue;
+    entry.answered_by.reset();
+    send_again(entry, now, out);
   }
   return out;
 }

@@ -6,7 +6,7 @@
 //    │ │ frozen, step_not_reached, busy: the same Forward to the same hop, later
 //    │ │ three unanswered Asks of a hop without a link, or none for `patience`; fenced, not_member, unknown_replica;
 //    │ │ the hop was removed: only this hop is replaced
-//    └─┘ Missing{upstream, mbs}: those entries again, answered or not (P-12, P-17)
+//    └─┘ Missing{upstream, mbs}: those entries again, answered or not, once for each epoch (P-12, P-17)
 //
 // An Ask travels behind its Forward, and its answer behind a Backward that was given before it (letter_way.h): so
 // `unknown` says that one of the two is lost. Where that order does not hold, the Forward goes once too often.
@@ -101,6 +101,7 @@ class RequestTable {
     int retries = 0;
     int frozen = 0;    // refusals since the last answer
     int reroutes = 0;  // since the last answer: from the second on they wait, lest two refusing replicas make a storm
+    std::optional<Epoch> missing_in;  // the newest order that lacked it, for which it was sent again
     [[nodiscard]] Incarnation hop() const { return forward.path[forward.cause.hop]; }
     [[nodiscard]] StageId stage() const { return StageId{forward.cause.hop}; }
   };

@@ -24,7 +24,7 @@ class Undelivered {
     kStranger,     // one connection too many without a Hello
     kNobody,       // nobody here, or nowhere known
     kTooFarAhead,  // ahead of our journal
-    kNoRoom,       // to wait for a link, or for a lane
+    kNoRoom,       // to wait for a link
     kNotCopied     // its tensor could not be copied from its device
   };
   static constexpr Duration kPause = std::chrono::minutes(1);  // between two sayings, at least

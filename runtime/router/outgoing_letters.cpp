@@ -31,9 +31,12 @@ bool OutgoingLetters::is_behind_others(const Letter& letter) const {
 }
 
 void OutgoingLetters::let_wait(const Letter& letter) {
-  const bool has_room = waiting_.add(letter.to.process, letter);
-  if (kWaitingBytesMax.reached_if(!has_room)) return notes_->drop(letter, Undelivered::Why::kNoRoom);
-  notes_->marks.waiting.note(notes_->trace, waiting_.bytes(), settings_.waiting_bytes_max);
+  const auto is_linked = [this](ProcessIncarnation process) { return links_->link_to(process).has_value(); };
+  const WaitingLetters::Added added = waiting_.add(letter.to.process, letter, is_linked);
+  (void)kWaitingBytesMax.reached_if(!added.is_kept || !added.gave_way.empty());
+  for (const Letter& lost : added.gave_way) notes_->drop(lost, Undelivered::Why::kNoRoom);
+  if (!added.is_kept) return notes_->drop(letter, Undelivered::Why::kNoRoom);
+  notes_->marks.waiting.note(notes_->trace, added.bytes_before, settings_.waiting_bytes_max);
   for (const auto& tensor : residents_of(letter.body)) {
     if (being_copied_.insert(tensor).second) edge_->copy_to_host(tensor);
   }

@@ -1,4 +1,4 @@
-// Letters to other processes: over the process's link, or into a bounded queue until there is one.
+// Letters to other processes: over the process's link, or into a queue until there is one; that one is bounded.
 //
 // Letters of a full lane wait behind the one that it did not take, so that each way keeps its order (P-9a); so do those
 // behind one whose tensors are on a device and are being copied to the host. This is the one place where values leave a

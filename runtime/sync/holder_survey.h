@@ -2,7 +2,9 @@
 // a microbatch that is sent to another replica than its holder makes a duplicate and a replayed step. Its holder is
 // whoever has answered it; if nobody has, a replica that has it in flight and will answer it.
 //
-// An open group prepares for the answer alone: a survey. Each question is answered once. Pure.
+// An open group prepares for the answer alone: a survey. It waits for every member: one that is dead leaves the view,
+// one that computes answers behind its work, and whatever is sent before is sent twice. Each question is answered once.
+// Pure.
 #pragma once
 
 #include <map>
@@ -33,11 +35,11 @@ class HolderSurvey {
   }
 
   void ask() { is_asked_ = true; }
+  [[nodiscard]] bool is_asked() const { return is_asked_; }
   // The manifests are asked for to answer, and for nothing else, until the epoch ends.
   void begin() { is_under_way_ = true; }
   // True: it was under way.
   bool end() { return std::exchange(is_under_way_, false); }
-  [[nodiscard]] bool is_under_way() const { return is_under_way_; }
   // None: nobody has asked since the last answer.
   [[nodiscard]] std::optional<Holders> take_answer(StageId stage, Branch branch, StepId step) {
     if (!std::exchange(is_asked_, false)) return std::nullopt;

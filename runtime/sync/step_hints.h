@@ -2,10 +2,12 @@
 // only manifests are proof (P-14). Those of the next step may overtake this step's commit, and wait for it.
 //
 // A count is that of the epoch it was said in: after a Zero a member's count begins again. AllAnswered is no hint for a
-// while once something is known to be missing, because its sender does not know that (P-17). Pure: time comes in.
+// while once something is known to be missing, because its sender does not know that (P-17). Bounded (S-6): a count of
+// each step for each replica that its owner passes on. Pure: time comes in.
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -40,6 +42,7 @@ class StepHints {
   [[nodiscard]] bool cover(std::uint64_t planned, const std::vector<ReplicaMember>& members, const Epoch& last_zero,
                            Instant now) const;
   [[nodiscard]] bool has_counts() const { return !now_.progress.empty(); }
+  [[nodiscard]] std::size_t counts() const { return now_.progress.size() + next_.progress.size(); }
   [[nodiscard]] Duration quiet_for(Instant now) const { return now - moved_at_; }
 
  private:

@@ -88,7 +88,7 @@ SyncGroupEffects SyncGroupCore::follow(const JournalEntry& entry, Instant now) {
     }
     survey_.keep_members([this](Incarnation replica) { return view_.stage_of(replica) == config_.stage; });
     missing_.leave_out(view_.quarantined());
-    if (order_) open(now, what_changed(entry));  // P-20
+    if (order_) begin_anew(now, what_changed(entry));
   }
   prepare_if_due(now);
   return take_effects();
@@ -96,6 +96,7 @@ SyncGroupEffects SyncGroupCore::follow(const JournalEntry& entry, Instant now) {
 
 SyncGroupEffects SyncGroupCore::hear(const Progress& progress, Instant now) {
   const OrderId& order = progress.order;
+  if (view_.stage_of(progress.member) != config_.stage) return take_effects();  // it says nothing of this stage (S-6)
   if (order.branch != view_.branch() || order.stage != config_.stage || order.step < step()) return take_effects();
   if (order.step.value > step().value + 1) return take_effects();
   const bool is_of_this_step = order.step == step();
@@ -140,12 +141,17 @@ SyncGroupEffects SyncGroupCore::hear(const Reduced& reduced, Instant now) {
 SyncGroupEffects SyncGroupCore::hear(const AskHolders& question, Instant now) {
   if (!is_appointed_ || question.branch != view_.branch() || question.step != step()) return take_effects();
   survey_.ask();
+  answer_or_survey(now);
+  return take_effects();
+}
+
+// Who has its manifests, or has nobody to ask for them, says what it knows.
+void SyncGroupCore::answer_or_survey(Instant now) {
   if (phase() == Phase::kOpen && !members().empty()) {
     survey_.begin();
     prepare(now);
   }
   if (phase() != Phase::kPreparing) tell_holders();
-  return take_effects();
 }
 
 void SyncGroupCore::tell_holders() {
@@ -153,18 +159,10 @@ void SyncGroupCore::tell_holders() {
   if (answer) effects_.letters.push_back({kSpawnerProcess, to_data_loader(), std::move(*answer)});
 }
 
-void SyncGroupCore::end_survey(Instant now, const std::string& why) {
-  open(now, why);
-  tell_holders();
-}
-
 SyncGroupEffects SyncGroupCore::tick(Instant now) {
   sum_.look(now);
   if (!is_appointed_ || members().empty() || view_.is_finished()) return take_effects();
   if (const auto failure = sum_.overdue(now)) sum_came_to_nothing(now, *failure);
-  if (phase() == Phase::kPreparing && survey_.is_under_way() && sum_.age() >= config_.survey_timeout) {
-    end_survey(now, compose("no manifest from ", list_members(sum_.unanswered()), " in time"));
-  }
   prepare_if_due(now);
   repeat(now);
   return take_effects();
@@ -199,6 +197,18 @@ void SyncGroupCore::open(Instant now, const std::string& why) {
   survey_.end();
   note(compose("opens step ", step(), " as epoch ", epoch_, ": ", why));
   give_order(Open{sum_.order()});
+}
+
+// P-20. A data loader that still waits is answered by those who are members now (P-14a), who are not let go meanwhile:
+// each would have to end another piece of work first.
+void SyncGroupCore::begin_anew(Instant now, const std::string& why) {
+  if (!survey_.is_asked() || members().empty()) {
+    open(now, why);
+    return tell_holders();
+  }
+  note(compose("asks anew who holds what of step ", step(), ": ", why));
+  survey_.begin();
+  prepare(now);
 }
 
 // Begins another try after one in vain: it is given longer.
@@ -244,7 +254,8 @@ void SyncGroupCore::decide(Instant now) {
   }
   const bool is_gap = verdict.twice.empty() && verdict.unknown.empty();
   if (was_survey && is_gap) {
-    end_survey(now, "it is known who holds what");
+    open(now, "it is known who holds what");
+    tell_holders();
     if (!missing_.microbatches().empty())
       ask_again(now, verdict.missing);  // what was asked for is not on its way for certain
     return;
@@ -272,20 +283,21 @@ void SyncGroupCore::decide(Instant now) {
   ask_again(now, verdict.missing);
 }
 
-// A new communicator takes as long as it takes: there is no measure of it.
+// A new communicator takes as long as it takes: sums that went well are no measure of it.
 void SyncGroupCore::reduce(Instant now, std::uint64_t token_count) {
   missing_.forget();
   hints_.moved(now);
-  const SumChoice chosen = choice_.choose(sum_.order().epoch, offers_in(sum_.manifests()));
+  const SumChoice chosen = choice_.choose(sum_.order().epoch, offers_in(sum_.manifests()), now);
   const bool is_news = !chosen.reason.empty() && chosen.reason != chosen_because_;
   if (is_news) announce(RunEventKind::kSumsChosen, chosen_because_ = chosen.reason);
   const bool is_new = chosen.communicator == sum_.order().epoch;
-  sum_.reduce(now, is_new ? std::max(patience_.timeout(), config_.reduce_timeout) : patience_.timeout());
+  const Duration of_new = choice_.patience(config_.reduce_timeout);
+  sum_.reduce(now, is_new ? std::max(patience_.timeout(), of_new) : patience_.timeout());
   give_order(Reduce{sum_.order(), sum_.receivers(), token_count, chosen.communicator});
 }
 
 void SyncGroupCore::sum_came_to_nothing(Instant now, const SumFailure& failure) {
-  choice_.came_to_nothing();
+  choice_.came_to_nothing(now, sum_.age());
   announce(failure.kind, failure.why);
   try_again(now, failure.why);
 }

@@ -7,12 +7,13 @@
 //    └──────────────────────────────┴───────────────────────────┴────────────────────────────────┘ of the stage (P-20)
 //
 // A data loader that asks who holds what is answered from manifests: an open group prepares for it, and opens again
-// (P-14a). Every arrow that gives an order takes a new, higher epoch (P-15). Hints are never proof: manifests are.
-// Nothing here trusts order, timing or single delivery of messages: unanswered orders are repeated, time-outs double
-// with each try of a step that was in vain (changes of membership are none: their storm would make a standstill
-// endless). A sum that its members say is moving is waited for, however long it takes (sum_agreement.h). After a Zero
-// it asks for the plan when all members have obeyed it: what overtakes a Zero is answered from what the Zero throws
-// away. Pure: time comes in, letters and reasons go out. It is idle until it reads its own AppointGroup (P-3c).
+// when every member of the view has answered, however long the work takes that a member has to end first (P-14a). Every
+// arrow that gives an order takes a new, higher epoch (P-15). Hints are never proof: manifests are. Nothing here trusts
+// order, timing or single delivery of messages: unanswered orders are repeated, time-outs double with each try of a
+// step that was in vain (changes of membership are none: their storm would make a standstill endless). A sum that its
+// members say is moving is waited for, however long it takes (sum_agreement.h). After a Zero it asks for the plan when
+// all members have obeyed it: what overtakes a Zero is answered from what the Zero throws away. Pure: time comes in,
+// letters and reasons go out. It is idle until it reads its own AppointGroup (P-3c).
 #pragma once
 
 #include <optional>
@@ -43,9 +44,8 @@ struct SyncGroupConfig {
   Duration zero_within = std::chrono::milliseconds(250);  // for the members' word that they have obeyed a Zero
   // Patience with a sum that stands still, until one was measured; doubles with each try of a step.
   Duration reduce_timeout = std::chrono::seconds(30);
-  Duration reduce_floor = std::chrono::seconds(2);    // and four times the measured average, its time-out from then on
-  Duration probe_after = std::chrono::minutes(5);     // without a hint of more: look anyway; doubles likewise
-  Duration survey_timeout = std::chrono::seconds(1);  // for the manifests that tell a data loader who holds what
+  Duration reduce_floor = std::chrono::seconds(2);  // and four times the measured average, its time-out from then on
+  Duration probe_after = std::chrono::minutes(5);   // without a hint of more: look anyway; doubles likewise
   bool keeps_sums_apart = false;  // each member applies its own sum (sync.mode = diloco): digests differ
   Duration look_max = kLookMax;   // between two ticks
 };
@@ -77,6 +77,8 @@ class SyncGroupCore {
   [[nodiscard]] Epoch epoch() const { return epoch_; }
   [[nodiscard]] StepId step() const { return StepId{view_.committed_steps()}; }
   [[nodiscard]] const View& view() const { return view_; }
+  // Members whose counts are kept.
+  [[nodiscard]] std::size_t counts() const { return hints_.counts(); }
   // "step 7: waiting for manifests of 12 14": for `shoal status`.
   [[nodiscard]] std::string explain() const;
 
@@ -97,7 +99,8 @@ class SyncGroupCore {
   void prepare_if_due(Instant now);
   void prepare(Instant now);
   void decide(Instant now);
-  void end_survey(Instant now, const std::string& why);
+  void begin_anew(Instant now, const std::string& why);
+  void answer_or_survey(Instant now);
   void tell_holders();
   void reduce(Instant now, std::uint64_t token_count);
   void sum_came_to_nothing(Instant now, const SumFailure& failure);

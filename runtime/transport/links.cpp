@@ -378,67 +378,111 @@ std::size_t memory_of(const Letter& letter) {
   return memory;
 }
 
-bool WaitingLetters::add(ProcessIncarnation process, Letter letter) {
-  if (std::holds_alternative<Heartbeat>(letter.body)) return true;
+WaitingLetters::Added WaitingLetters::add(ProcessIncarnation process, Letter letter, const IsLinked& is_linked) {
+  Added added;
+  if (std::holds_alternative<Heartbeat>(letter.body)) return added;
   if (std::holds_alternative<Join>(letter.body)) drop_joins(process);
-  if (bytes_ >= bytes_max_ && facts_of(letter.body).when_lost == WhenLost::kAgain) return false;
-  bytes_ += memory_of(letter);
-  waiting_[process].push_back(std::move(letter));
-  return true;
+  const std::size_t memory = memory_of(letter);
+  const bool may_be_lost = !is_linked(process) && facts_of(letter.body).when_lost == WhenLost::kAgain;
+  if (may_be_lost) {
+    added.gave_way = make_room(bytes_of(process) + memory, is_linked);
+    added.bytes_before = bytes(is_linked);
+    added.is_kept = added.bytes_before < bytes_max_;
+  }
+  if (!added.is_kept) return added;
+  Share& share = waiting_[process];
+  share.letters.push_back(std::move(letter));
+  share.bytes += memory;
+  return added;
+}
+
+// Takes the newest letters for the absent process that has most, if that is more than who wants room would have.
+std::vector<Letter> WaitingLetters::make_room(std::size_t wanted_by_one, const IsLinked& is_linked) {
+  std::vector<Letter> lost;
+  auto most = waiting_.end();
+  for (auto share = waiting_.begin(); share != waiting_.end(); ++share) {
+    if (is_linked(share->first)) continue;
+    if (most == waiting_.end() || share->second.bytes > most->second.bytes) most = share;
+  }
+  if (most == waiting_.end() || most->second.bytes <= wanted_by_one) return lost;
+  const auto may_be_lost = [](const Letter& letter) { return facts_of(letter.body).when_lost == WhenLost::kAgain; };
+  auto& letters = most->second.letters;
+  while (bytes(is_linked) >= bytes_max_) {
+    const auto newest = std::find_if(letters.rbegin(), letters.rend(), may_be_lost);
+    if (newest == letters.rend()) break;
+    most->second.bytes -= memory_of(*newest);
+    lost.push_back(std::move(*newest));
+    letters.erase(std::next(newest).base());
+  }
+  if (letters.empty()) waiting_.erase(most);
+  return lost;
+}
+
+std::size_t WaitingLetters::bytes_of(ProcessIncarnation process) const {
+  const auto found = waiting_.find(process);
+  return found == waiting_.end() ? 0 : found->second.bytes;
+}
+
+std::size_t WaitingLetters::bytes(const IsLinked& is_linked) const {
+  std::size_t bytes = 0;
+  for (const auto& [process, share] : waiting_) bytes += is_linked(process) ? 0 : share.bytes;
+  return bytes;
 }
 
 void WaitingLetters::drop_joins(ProcessIncarnation process) {
   const auto found = waiting_.find(process);
   if (found == waiting_.end()) return;
-  bytes_ -=
-      std::erase_if(found->second, [](const Letter& letter) { return std::holds_alternative<Join>(letter.body); }) *
+  Share& share = found->second;
+  share.bytes -=
+      std::erase_if(share.letters, [](const Letter& letter) { return std::holds_alternative<Join>(letter.body); }) *
       memory_of(Letter{{}, {}, Join{}});
-  if (found->second.empty()) waiting_.erase(found);
+  if (share.letters.empty()) waiting_.erase(found);
 }
 
 void WaitingLetters::offer(ProcessIncarnation process, const std::function<bool(Letter&)>& take) {
   const auto found = waiting_.find(process);
   if (found == waiting_.end()) return;
+  Share& share = found->second;
   std::set<LetterWay> full;
   std::deque<Letter> left;
-  for (Letter& letter : found->second) {
+  for (Letter& letter : share.letters) {
     const LetterWay way = way_of(letter.body);
     const std::size_t memory = memory_of(letter);
     if (!full.contains(way) && take(letter)) {
-      bytes_ -= memory;
+      share.bytes -= memory;
       continue;
     }
     full.insert(way);
     left.push_back(std::move(letter));
   }
-  found->second = std::move(left);
-  if (found->second.empty()) waiting_.erase(found);
+  share.letters = std::move(left);
+  if (share.letters.empty()) waiting_.erase(found);
 }
 
 void WaitingLetters::keep_those(const std::function<bool(Letter&)>& is_kept) {
-  for (auto& [process, letters] : waiting_) {
-    std::erase_if(letters, [&](Letter& letter) {
+  for (auto& [process, share] : waiting_) {
+    std::size_t& bytes = share.bytes;
+    std::erase_if(share.letters, [&](Letter& letter) {
       const std::size_t memory = memory_of(letter);
       if (is_kept(letter)) return false;
-      bytes_ -= memory;
+      bytes -= memory;
       return true;
     });
   }
-  std::erase_if(waiting_, [](const auto& one) { return one.second.empty(); });
+  std::erase_if(waiting_, [](const auto& one) { return one.second.letters.empty(); });
 }
 
 std::size_t WaitingLetters::drop(ProcessIncarnation process) {
   const auto found = waiting_.find(process);
   if (found == waiting_.end()) return 0;
-  for (const Letter& letter : found->second) bytes_ -= memory_of(letter);
-  const std::size_t count = found->second.size();
+  const std::size_t count = found->second.letters.size();
   waiting_.erase(found);
   return count;
 }
 
 std::vector<ProcessIncarnation> WaitingLetters::processes() const {
   std::vector<ProcessIncarnation> all;
-  for (const auto& [process, letters] : waiting_) all.push_back(process);
+  for (const auto& [process, share] : waiting_) all.push_back(process);
   return all;
 }
 

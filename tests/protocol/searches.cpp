@@ -246,11 +246,11 @@ std::string search_usage() {
 const std::vector<FullSearch>& short_searches() {
   static const std::vector<FullSearch> kSearches = {
       {"crash 1", 254546},
-      {"steps 1 epochs 2 a 1 retry 1 loader 1", 85440},
-      {"a 1 b 1 loader 1", 19804},
+      {"steps 1 epochs 2 a 1 retry 1 loader 1", 31086},
+      {"a 1 b 1 loader 1", 7867},
       {"a 1 b 1 epochs 2 spawner 1", 6020},
       {"steps 1 epochs 2 a 1 b 2 spawner 1", 10617},
-      {"steps 1 epochs 2 a 1 b 1 loader 2 group 1", 278622},
+      {"steps 1 epochs 2 a 1 b 1 loader 2 group 1", 139893},
       {"steps 1 epochs 2 retry 2", 44282},
       {"steps 1 early 1", 117049},
       {"group 1", 6601},
@@ -302,9 +302,9 @@ const std::vector<FullSearch>& long_searches() {
   static const std::vector<FullSearch> kSearches = {
       {"crash 2", 1876504},
       {"retry 1", 662566},
-      {"steps 1 epochs 2 loader 1", 535676},
+      {"steps 1 epochs 2 loader 1", 216059},
       {"steps 1 epochs 2 spawner 1", 460365},
-      {"steps 1 a 1 b 2 crash 1 loader 1", 1015465},
+      {"steps 1 a 1 b 2 crash 1 loader 1", 416301},
       {"join 1", 48413},
       {"epochs 2 group 1 join 1", 446833},
       {"crash 1 group 1", 3661801},

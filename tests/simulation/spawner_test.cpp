@@ -60,7 +60,6 @@ TEST(SpawnerKilled, AtAnyMessageLosesNothing) {
 TEST(SpawnerKilled, HasNothingComputedTwice) {
   SwarmShape shape = shape_of(3, 3);
   shape.microbatches = 12;
-  shape.draws_bounds = false;  // a survey that is cut short knows less
   shape.routing = Routing::kUniform;
   const std::uint64_t messages = messages_of_undisturbed(shape);
   std::size_t twice = 0;
@@ -74,6 +73,27 @@ TEST(SpawnerKilled, HasNothingComputedTwice) {
     twice += swarm.record().reasons_of(RunEventKind::kMicrobatchTwice).size();
   });
   EXPECT_EQ(twice, 0) << "in " << seeds << " runs";
+}
+
+// P-30: a member says what it holds behind the passes that it is at, and nothing leaves before.
+TEST(SpawnerKilled, WhilePassesOfSecondsAreUnderWayHasNothingComputedTwice) {
+  for_each_seed(20, [](std::uint64_t seed) {
+    Chance chance(seed, kSalt);
+    SwarmShape shape = shape_of(1 + static_cast<std::uint32_t>(seed % 2), 2);
+    shape.microbatches = 12;
+    shape.steps = 3;
+    shape.has_late_devices = true;
+    shape.draws_bounds = false;
+    SimulatedSwarm swarm(shape, seed);
+    swarm.take_in_passes(std::chrono::seconds(3));
+    const Duration at = std::chrono::milliseconds(3'000 + chance.below(15'000));
+    while (swarm.clockwork().elapsed() < at) ASSERT_TRUE(swarm.run_one());
+    swarm.kill("spawner");
+    swarm.run();
+    expect_right(swarm, compose("killed after ", milliseconds(at), " ms"));
+    EXPECT_EQ(branch_of(swarm), Branch{0}) << describe_run(swarm);
+    EXPECT_THAT(swarm.record().reasons_of(RunEventKind::kMicrobatchTwice), testing::IsEmpty());
+  });
 }
 
 TEST(SpawnerKilled, AgainAndAgain) {

@@ -25,6 +25,12 @@ bool is_left_to_another(const LedgerEntry* entry, const ReplicaStanding& self) {
   return entry != nullptr && entry->state == LedgerState::kInFlight && self.phase == Phase::kReduced;
 }
 
+// The data loader is nobody in the view.
+bool may_send_inputs(Incarnation replica, const ReplicaStanding& self) {
+  const std::uint32_t stage = self.setup.stage.value;
+  return stage == 0 ? replica == Incarnation{} : self.knows(replica, stage - 1);
+}
+
 // The answer to what was computed here, on the answer of the next stage if there is one.
 Backward reply_to(LedgerEntry& entry, const BackwardResult& values) {
   Backward reply;
@@ -82,7 +88,7 @@ void ReplicaData::take(const Forward& message, const Arrival& arrival, ReplicaTu
     return;
   }
   const Waiter asker{message.sender, message.cause};
-  const bool is_fenced_in = self.setup.stage.value == 0 || self.knows(message.sender, self.setup.stage.value - 1);
+  const bool is_fenced_in = may_send_inputs(message.sender, self);
   if (const auto reason = reason_to_refuse(message, self)) return refuse(asker, message.purpose, *reason, turn);
   if (wanted_version(message) > self.state.version || !is_fenced_in) return hold_early(message, arrival, turn);
   if (message.purpose == Purpose::kEvaluate) {
@@ -161,7 +167,10 @@ void ReplicaData::hear(const Ask& message, ReplicaTurn& turn) {
     const auto reason = was_committed ? RefusalReason::kStepCommitted : RefusalReason::kNotMember;
     return refuse(asker, message.purpose, reason, turn);
   }
-  LedgerEntry* entry = is_train && message.cause.step.value == self.state.version ? ledger_.find(microbatch) : nullptr;
+  // Of whoever it does not know the ledger keeps nothing (S-6); the Forward may wait for the journal to tell (P-10).
+  const bool is_known = may_send_inputs(asker.replica, self);
+  const bool is_of_now = is_known && is_train && message.cause.step.value == self.state.version;
+  LedgerEntry* entry = is_of_now ? ledger_.find(microbatch) : nullptr;
   const bool is_answered = entry != nullptr && entry->state == LedgerState::kAnswered;
   if (is_answered && !Ledger::was_given(*entry, asker.replica)) return give_reply(*entry, asker, turn);
   // The reply that it was given may be on its way still, and what is said now travels behind it: whoever has not got it
@@ -302,7 +311,8 @@ void ReplicaData::hear(const Differentiated& result, ReplicaTurn& turn) {
   const auto waiters = ledger_.answer(result.microbatch, std::move(share), reply_to(*entry, values));
   for (const Waiter& waiter : waiters) give_reply(*entry, waiter, turn);
   if (!result.accumulated) queue_.add({TaskKind::kAccumulate, result.microbatch});
-  if (ledger_.in_flight_count() == 0) send_progress(turn);
+  if (!told_at_) told_at_ = turn.now();
+  if (ledger_.in_flight_count() == 0 || turn.now() - *told_at_ >= kTellEvery) send_progress(turn);
 }
 
 void ReplicaData::hear(const Accumulated& result, ReplicaTurn& turn) {
@@ -314,7 +324,8 @@ void ReplicaData::hear(const Accumulated& result, ReplicaTurn& turn) {
 
 void ReplicaData::hear(const Evaluated& result, ReplicaTurn& turn) { evaluations_.computed(result, turn); }
 
-void ReplicaData::send_progress(ReplicaTurn& turn) const {
+void ReplicaData::send_progress(ReplicaTurn& turn) {
+  told_at_ = turn.now();
   const ReplicaStanding& self = turn.replica();
   const auto count = static_cast<std::uint32_t>(ledger_.answered_count());
   turn.send(to_sync_group(self.setup.stage), Progress{self.order_id(), self.setup.self, count});

@@ -13,6 +13,7 @@
 #include "messages/journal.h"
 #include "messages/pipeline.h"
 #include "messages/sync.h"
+#include "runtime/base/clock.h"
 #include "runtime/journal/quarantines.h"
 #include "runtime/pipeline/compute_queue.h"
 #include "runtime/pipeline/ledger.h"
@@ -25,6 +26,9 @@ namespace shoal {
 
 class ReplicaData {
  public:
+  // While more is answered, and always some is in flight: well within the time after which a group looks by itself.
+  static constexpr Duration kTellEvery = std::chrono::minutes(1);
+
   explicit ReplicaData(const ReplicaSetup& setup);
 
   // Messages.
@@ -71,7 +75,7 @@ class ReplicaData {
   void give_reply(LedgerEntry& entry, const Waiter& waiter, ReplicaTurn& turn);
   void start(const Task& task, ReplicaTurn& turn);
   void empty(const OrderId& zeroed_by, ReplicaTurn& turn);
-  void send_progress(ReplicaTurn& turn) const;
+  void send_progress(ReplicaTurn& turn);
 
   Ledger ledger_;
   ComputeQueue queue_;
@@ -79,6 +83,7 @@ class ReplicaData {
   EarlyForwards early_;
   Quarantines quarantines_;
   std::optional<Prepare> preparing_;  // obeyed as soon as everything answered is accumulated
+  std::optional<Instant> told_at_;    // the group was told how many are answered; none: it was never to be told
   double transfer_ms_ = 0;
   std::uint64_t repeated_this_step_ = 0;
   std::uint64_t dropped_ = 0;

@@ -32,7 +32,6 @@ void Moves::group(int g) {
   group_repeats(g);
   if (g < kStages) group_is_asked(g);
   if (group.phase == kPreparing) group_decides(g);
-  if (group.phase == kPreparing && group.is_survey) group_ends_survey(g);
   if (group.phase == kReducing) group_votes(g);
   group_gives_up(g);
 }
@@ -48,7 +47,8 @@ bool Moves::begin_epoch(State& next, int g) const {
   return true;
 }
 
-// P-20, P-20a, P-27: a change of the stage or of its plan voids the epoch in force.
+// P-20, P-20a, P-27: a change of the stage or of its plan voids the epoch in force; whoever asked who holds what is
+// answered by those who are members then (P-14a).
 void Moves::group_reads(int stage) {
   const Group& group = now_.groups[stage];
   if (group.position >= now_.log_size) return;
@@ -64,8 +64,8 @@ void Moves::group_reads(int stage) {
     after.begin_step();
   } else if (entry.changes(stage) && is_void(entry) && group.phase != kSilent) {
     after.missing = byte(after.missing & model_.plan_at(now_, after.position));
-    after.phase = rules_.open_on_void ? kOpened : kSilent;
-    after.is_survey = 0;
+    after.is_survey = byte(int{rules_.open_on_void && after.was_asked != 0});
+    after.phase = !rules_.open_on_void ? kSilent : after.is_survey ? kPreparing : kOpened;
     if (rules_.open_on_void) has_epoch = begin_epoch(next, stage);
     if (rules_.open_on_void && has_epoch) say_order(next, stage);
   }

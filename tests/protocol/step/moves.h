@@ -68,7 +68,6 @@ class Moves {
   void group_reads_ahead(int stage);
   void group_prepares(int g);
   void group_is_asked(int stage);
-  void group_ends_survey(int g);
   [[nodiscard]] int known_holders(int g) const;
   void tell_holders(State& next, int g, int map) const;
   void group_repeats(int g);

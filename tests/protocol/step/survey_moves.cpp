@@ -1,9 +1,9 @@
 // Surveys (P-14, P-14a): a data loader that has started asks the groups who holds what, so that it sends a microbatch
 // to the replica that has it. A survey is a Prepare: it takes an epoch, and ends in an Open if the manifests have a
-// gap.
+// gap. It waits for every member, and is made anew when they change.
 //
-// Data loader and groups live in one process, so a question and its answer are each delivered once. The time-outs of
-// both may come at any moment.
+// Data loader and groups live in one process, so a question and its answer are each delivered once. The loader's
+// time-out may come at any moment.
 #include <algorithm>
 
 #include "tests/protocol/step/moves.h"
@@ -75,17 +75,6 @@ void Moves::group_is_asked(int stage) {
              (after.is_survey ? ", makes a survey" : "");
     });
   }
-}
-
-// Not all manifests came in time.
-void Moves::group_ends_survey(int g) {
-  State next = now_;
-  if (rules_.survey_opens && !begin_epoch(next, g)) return;
-  next.groups[g].is_survey = 0;
-  next.groups[g].phase = rules_.survey_opens ? kOpened : kSilent;
-  tell_holders(next, g, known_holders(g));
-  if (rules_.survey_opens) next.add(*order_of(next, g));
-  move(next, [&] { return "group " + std::to_string(g) + " gives its survey up"; });
 }
 
 }  // namespace shoal::protocol

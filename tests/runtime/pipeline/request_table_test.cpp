@@ -338,6 +338,22 @@ TEST(RequestTable, AStageWithoutReplicasGetsItsForwardsWhenOneIsAdded) {
   EXPECT_EQ(only_forward(later).path[1], Incarnation{203});
 }
 
+TEST(RequestTable, P17ARepeatOfAMissingSendsNothingTwice) {
+  Table t;
+  std::vector<Forward> sent;
+  for (const std::uint32_t microbatch : {0U, 1U, 2U}) sent.push_back(only_forward(t.add(forward_of(microbatch))));
+  t.table.answered(kSender, answer_of(sent[0]), t.now);
+  Missing question = missing_of({MicrobatchId{0}, MicrobatchId{1}});
+  question.order.epoch = Epoch{Incarnation{9}, 3};
+  const auto again = t.table.missing(question, t.now);
+  ASSERT_EQ(again.size(), 2U) << "answered or not: the answer may be lost with who gave it";
+  t.table.answered(kSender, answer_of(std::get<Forward>(again[1].body)), t.now);
+  question.microbatches.push_back(MicrobatchId{2});
+  EXPECT_EQ(only_forward(t.table.missing(question, t.now)).cause.microbatch, MicrobatchId{2}) << "it was frozen before";
+  question.order.epoch = Epoch{Incarnation{9}, 5};
+  EXPECT_EQ(t.table.missing(question, t.now).size(), 3U) << "the manifests of another epoch lack them";
+}
+
 TEST(RequestTable, MissingSendsAgainAnsweredOrNotAndOnlyThoseOfThatRequester) {
   Table t;
   for (std::uint32_t i = 0; i < 3; ++i) (void)t.add(forward_of(i));

@@ -77,6 +77,7 @@ void CoreNetwork::spawner() {
 void CoreNetwork::node(Port port, LetterFilter filter) {
   RouterSettings settings;
   settings.held_bytes_max = held_bytes_max;
+  settings.waiting_bytes_max = waiting_bytes_max;
   settings.self = {ProcessRole::kNode, ProcessIncarnation{port}, "node", kRun, kTerm};
   settings.spawner = Endpoint{"host", 1};
   settings.filter = std::move(filter);

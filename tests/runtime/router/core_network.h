@@ -100,6 +100,7 @@ class CoreNetwork {
   std::map<Port, std::unique_ptr<CoreProcess>> processes;
   std::map<Port, std::shared_ptr<Lanes>> lanes;  // of nodes that have any
   std::size_t held_bytes_max = RouterSettings{}.held_bytes_max;
+  std::size_t waiting_bytes_max = RouterSettings{}.waiting_bytes_max;
   std::uint64_t position = 0;
   Instant now = Instant{} + std::chrono::hours(1);
 

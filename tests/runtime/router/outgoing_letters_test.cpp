@@ -19,13 +19,15 @@ using test_support::forward_of;
 using test_support::HeldLanes;
 using test_support::kFirst;
 using test_support::kSecond;
+using test_support::tensor_of;
 using ::testing::ElementsAre;
 
 // Node 2 sends to node 3 by these lanes.
 struct TwoWays : CoreNetwork {
   std::shared_ptr<HeldLanes> held = std::make_shared<HeldLanes>();
 
-  TwoWays() {
+  explicit TwoWays(std::size_t for_absent = RouterSettings{}.waiting_bytes_max) {
+    waiting_bytes_max = for_absent;
     lanes[2] = held;
     two_stages();
   }
@@ -92,6 +94,36 @@ TEST(OutgoingLetters, CopiesThatEndInAnotherOrderChangeNoOrderOfLetters) {
   std::swap(asked[0], asked[1]);
   net.copy();
   EXPECT_THAT(net.held->microbatches(), ElementsAre());
+  net.copy();
+  EXPECT_THAT(net.held->microbatches(), ElementsAre(0, 1));
+}
+
+// Credits bound them, and nobody is absent.
+TEST(OutgoingLetters, LettersThatWaitForTheirCopiesTakeNoRoomOfAbsentPeers) {
+  TwoWays net(4096);
+  for (std::uint32_t microbatch = 0; microbatch < 3; ++microbatch) {
+    Forward forward = forward_of(2);
+    forward.cause.microbatch = MicrobatchId{microbatch};
+    (void)move_to_device(forward.input = tensor_of(1024));
+    net.say(2, to_stage({}, kSecond), forward);
+  }
+  ASSERT_EQ(net.copying(), 3U);
+  while (net.copying() > 0) net.copy(tensor_of(1024).bytes);
+  EXPECT_THAT(net.held->microbatches(), ElementsAre(0, 1, 2));
+  EXPECT_EQ(net.core(2).undelivered().count(Undelivered::Why::kNoRoom), 0U);
+}
+
+TEST(OutgoingLetters, WhatWaitsForAnAbsentPeerCostsALinkedOneNothing) {
+  TwoWays net(4096);
+  net.kill(1);
+  Backward large;
+  large.sender = kFirst;
+  large.input_gradient = tensor_of(4096);
+  for (int i = 0; i < 2; ++i) net.say(2, to_data_loader(), large);
+  EXPECT_EQ(net.core(2).undelivered().count(Undelivered::Why::kNoRoom), 1U) << "the control: the room is full";
+  (void)net.send_resident(0, 1);
+  net.send(1);
+  ASSERT_EQ(net.copying(), 1U);
   net.copy();
   EXPECT_THAT(net.held->microbatches(), ElementsAre(0, 1));
 }

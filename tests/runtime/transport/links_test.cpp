@@ -463,92 +463,12 @@ TEST(Links, S7NothingThatKillsIsHeardFromANode) {
                                             {ProcessRole::kStorage, std::nullopt, ""}};
   Inject whole_process;
   whole_process.whole_process = true;
-  const std::vector<MessageBody> deadly{Inject{}, whole_process, EndProcess{}, EndStage{}, JournalEntries{}, Zero{}};
+  const std::vector<MessageBody> deadly{Inject{},   whole_process,    EndProcess{}, LeaveRun{},
+                                        EndStage{}, JournalEntries{}, Zero{}};
   for (const MessageBody& body : deadly) {
     EXPECT_TRUE(may_say(spawner, body)) << body.index();
     for (const LinkIdentity& other : others) EXPECT_FALSE(may_say(other, body)) << body.index();
   }
-}
-
-// Takes all that wait for this process.
-[[nodiscard]] std::vector<Letter> take_all(WaitingLetters& waiting, ProcessIncarnation process) {
-  std::vector<Letter> letters;
-  waiting.offer(process, [&letters](const Letter& letter) {
-    letters.push_back(letter);
-    return true;
-  });
-  return letters;
-}
-
-TEST(Links, WaitingLettersAreBoundedInBytes) {
-  WaitingLetters waiting(4096);
-  int refused = 0;
-  for (int i = 0; i < 10; ++i) refused += waiting.add(ProcessIncarnation{1}, Letter{{}, {}, Progress{}}) ? 0 : 1;
-  EXPECT_LE(waiting.bytes(), 4096U);
-  EXPECT_EQ(refused, 6);
-  EXPECT_EQ(take_all(waiting, ProcessIncarnation{1}).size(), 4U);
-  EXPECT_EQ(waiting.bytes(), 0U);
-  EXPECT_FALSE(waiting.has_any(ProcessIncarnation{1}));
-  EXPECT_TRUE(waiting.add(ProcessIncarnation{1}, Letter{{}, {}, Progress{}}));
-  EXPECT_EQ(waiting.drop(ProcessIncarnation{1}), 1U);
-  EXPECT_EQ(waiting.bytes(), 0U);
-}
-
-// A buffer that is full of tensors for one peer once lost the order that would have started a replica on another.
-TEST(Links, WhatNobodySaysAgainWaitsAlsoBehindAFullBuffer) {
-  WaitingLetters waiting(1);
-  ASSERT_TRUE(waiting.add(ProcessIncarnation{1}, Letter{{}, {}, Backward{}}));
-  EXPECT_FALSE(waiting.add(ProcessIncarnation{2}, Letter{{}, {}, Backward{}})) << "its sender asks again";
-  EXPECT_TRUE(waiting.add(ProcessIncarnation{2}, Letter{{}, {}, SpawnStage{}}));
-  EXPECT_TRUE(waiting.add(ProcessIncarnation{2}, Letter{{}, {}, EndStage{}}));
-  EXPECT_EQ(take_all(waiting, ProcessIncarnation{2}).size(), 2U);
-}
-
-// Only the first letter of each way may be refused: nothing of its way overtakes it, and the other way goes on.
-TEST(Links, WaitingLettersKeepTheOrderOfTheirWay) {
-  const std::uint64_t seed = std::random_device{}();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937_64 random(seed);
-  const TensorBlob one_byte{DType::kUint8, {1}, std::make_shared<AlignedBuffer>(1)};
-  for (int round = 0; round < 200; ++round) {
-    WaitingLetters waiting(std::size_t{1} << 30);
-    std::vector<std::uint64_t> sent[2], came[2];  // by way
-    for (std::uint64_t number = 1; number <= 40; ++number) {
-      const std::size_t way = random() % 2;
-      sent[way].push_back(number);
-      MessageBody body = StateProgress{{}, number, {}, {}, {}, false, 0, 0};
-      if (way == 1) body = FileChunk{{}, FileKind::kLog, number, 0, one_byte, {}};
-      ASSERT_TRUE(waiting.add(ProcessIncarnation{1}, Letter{{}, {}, body}));
-    }
-    for (int turn = 0; turn < 1000 && waiting.has_any(ProcessIncarnation{1}); ++turn) {
-      waiting.offer(ProcessIncarnation{1}, [&](const Letter& letter) {
-        if (random() % 3 == 0) return false;
-        const auto* chunk = std::get_if<FileChunk>(&letter.body);
-        if (chunk != nullptr) came[1].push_back(chunk->offset);
-        if (chunk == nullptr) came[0].push_back(std::get<StateProgress>(letter.body).step);
-        return true;
-      });
-    }
-    EXPECT_EQ(came[0], sent[0]);
-    EXPECT_EQ(came[1], sent[1]);
-    EXPECT_EQ(waiting.bytes(), 0U);
-  }
-}
-
-// A spawner may be away for hours.
-TEST(Links, WhatAProcessSaysOfItselfNowIsNotKeptForLater) {
-  WaitingLetters waiting(1 << 20);
-  for (std::uint64_t nonce = 1; nonce <= 100; ++nonce) {
-    Join join;
-    join.nonce = nonce;
-    EXPECT_TRUE(waiting.add(kSpawnerProcess, Letter{{}, to_supervisor(), join}));
-    EXPECT_TRUE(waiting.add(kSpawnerProcess, Letter{{}, to_supervisor(), Heartbeat{}}));
-  }
-  EXPECT_TRUE(waiting.add(kSpawnerProcess, Letter{{}, to_supervisor(), StageEnded{}}));
-  const auto kept = take_all(waiting, kSpawnerProcess);
-  ASSERT_EQ(kept.size(), 2U);
-  EXPECT_EQ(std::get<Join>(kept[0].body).nonce, 100U);
-  EXPECT_EQ(waiting.bytes(), 0U);
 }
 
 // Two spawners at once: whoever has seen the newer one turns the older one away (S-4).

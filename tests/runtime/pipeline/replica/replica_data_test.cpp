@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "runtime/sync/sync_group.h"
 #include "tests/runtime/pipeline/replica/part_bench.h"
 
 namespace shoal::replica_data_test {
@@ -10,7 +13,7 @@ namespace {
 
 // A replica of the last stage, so that a Forward is answered by its own computation.
 struct Bed {
-  Bed() : data(bench.standing.setup) {}
+  explicit Bed(const ReplicaSetup& setup = setup_of(kB0)) : bench(setup), data(setup) {}
 
   void forward(std::uint32_t microbatch, std::uint64_t step = 0) {
     bench.tell(data, forward_to(kB0, microbatch, step));
@@ -108,6 +111,56 @@ TEST(ReplicaData, SaysAfterAnOpenThatEverythingIsAnswered) {
   bed.forward(1);
   bed.bench.tell(bed.data, StepOpened{});
   EXPECT_TRUE(bed.bench.take_letters<Progress>().empty()) << "one is in flight";
+}
+
+// A slow member of a long step: the group hears of it for as long as it comes on, and asks for nothing.
+TEST(ReplicaData, P16IsNotProbedWhileItAnswersOneAMinuteAndAlwaysHasOneInFlight) {
+  constexpr std::uint32_t kPlanned = 9;  // more minutes than a group waits
+  ReplicaSetup setup = setup_of(kB0);
+  setup.microbatch_count = kPlanned;
+  Bed bed(setup);
+  SyncGroupConfig config{kRun, Term{1}, StageId{1}, kGroup, kPlanned};
+  config.look_max = std::chrono::hours(1);  // time goes in leaps here
+  SyncGroupCore group(config);
+  JournalPosition position;
+  const auto read = [&](JournalBody body) {
+    (void)group.follow({JournalPosition{++position.value}, {}, Term{1}, std::move(body)}, bed.bench.turn.now());
+  };
+  read(AddReplica{StageId{1}, {}, kB0, {}, 0});
+  read(AppointGroup{StageId{1}, kGroup});
+  bed.bench.standing.epoch = group.epoch();
+  bed.forward(0);
+  for (std::uint32_t answered = 0; answered < kPlanned; ++answered) {
+    EXPECT_EQ(group.phase(), SyncGroupCore::Phase::kOpen) << answered;
+    bed.bench.pass(std::chrono::minutes(1));
+    if (answered + 1 < kPlanned) bed.forward(answered + 1);
+    bed.compute();
+    for (const Progress& news : bed.bench.take_letters<Progress>()) (void)group.hear(news, bed.bench.turn.now());
+    if (answered + 1 < kPlanned) (void)group.tick(bed.bench.turn.now());
+  }
+  EXPECT_EQ(group.phase(), SyncGroupCore::Phase::kPreparing) << "the control: the hints cover the plan";
+}
+
+TEST(ReplicaData, S6KeepsNothingOfWhoAsksAndIsNotInTheView) {
+  Bed bed;
+  bed.forward(1);
+  Ask question{forward_to(kB0, 1, 0).cause, kA0, Purpose::kTrain};
+  const auto ask_of_strangers = [&] {
+    for (std::uint64_t stranger = 1'000'000; stranger < 1'010'000; ++stranger) {
+      question.sender = Incarnation{stranger};
+      bed.bench.tell(bed.data, question);
+    }
+    const auto answers = bed.bench.take_letters<AskAnswer>();
+    EXPECT_EQ(std::ranges::count(answers, AskState::kUnknown, &AskAnswer::state), 10'000);
+    EXPECT_TRUE(bed.bench.take_letters<Backward>().empty());
+  };
+  ask_of_strangers();
+  bed.compute();
+  EXPECT_EQ(bed.bench.take_letters<Backward>().size(), 1U) << "they do not wait for it";
+  ask_of_strangers();
+  question.sender = kA1;
+  bed.bench.tell(bed.data, question);
+  EXPECT_EQ(bed.bench.take_letters<Backward>().size(), 1U) << "the control";
 }
 
 TEST(ReplicaData, TellsWhatItDidOfTheStepThatIsApplied) {

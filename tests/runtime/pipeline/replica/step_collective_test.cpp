@@ -138,6 +138,16 @@ TEST(StepCollective, AFailureIsSaidAndTheCommunicatorForgotten) {
   EXPECT_FALSE(bed.bench.take_letters<Part>().empty()) << "the ring's first";
 }
 
+TEST(StepCollective, WhoseProcessMakesNoneAnyMoreOffersNothing) {
+  Bed bed;
+  static_cast<void>(bed.freeze(1));
+  bed.reduce(1, epoch(1));
+  bed.told(CollectiveFailed{bed.bench.order(1), "64 communicators never came together", true});
+  EXPECT_EQ(bed.bench.take_letters<Progress>().size(), 1U) << "the group opens again at once";
+  bed.tell(Open{bed.bench.order(2)});
+  EXPECT_EQ(bed.freeze(3).collective, std::nullopt);
+}
+
 // P-31: nobody but the member itself reads it.
 TEST(StepCollective, AContributionOfRoundsStaysOnItsDevice) {
   ReplicaSetup setup = setup_of(kB0);
