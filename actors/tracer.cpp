@@ -13,6 +13,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/machine/disk_space.h"
 #include "runtime/transport/error_words.h"
 
 namespace shoal {
@@ -149,6 +150,7 @@ TracerActor::behavior_type tracer(Self self, TracerActorSettings settings) {
     self->state.flushed_at = self->state.files->arrived_until;
   }
   self->state.drain.emplace(std::move(settings.tracer), std::move(settings.path), std::move(settings.process_name));
+  if (!self->state.files) self->state.drain->leave_on_disk(kLeftByTraces);
   self->state.pulse = enter(settings.board, "tracer");
   if (settings.router) {
     self->send(settings.router, Attach{Role::kTracer, {}, {}, caf::actor_cast<caf::actor>(self), self->state.pulse});

@@ -9,7 +9,7 @@
 #include "runtime/base/file.h"
 #include "runtime/storage/checkpoint_claim.h"
 #include "runtime/storage/checkpoint_reader.h"
-#include "runtime/trace/metrics/branch_record.h"
+#include "runtime/trace/metrics/branches/branch_record.h"
 #include "runtime/trace/metrics/metrics_file.h"
 
 namespace shoal {
@@ -66,6 +66,14 @@ Failure no_checkpoint(const SavedStates& saved, std::uint64_t told) {
               compose("there is no checkpoint in ", saved.run.checkpoints(saved.config).string(), ", and ",
                       saved.run.metrics(), " tells of one after ", told,
                       " steps; bring the folder back, say where it is (checkpoint.dir), or begin a run of its own"));
+}
+
+// The run has saved one: a folder that is not there, or empty, may be a mount or a name that is away for a while.
+Failure checkpoints_away(const SavedStates& saved, std::uint64_t steps) {
+  if (const auto others = others_checkpoints(saved.run, saved.config)) return fail(Error::kInvalidData, *others);
+  return fail(Error::kIo,
+              compose("no checkpoint is in ", saved.run.checkpoints(saved.config).string(),
+                      ", and the run goes on from one after ", steps, " steps at least; bring the folder back"));
 }
 
 // Refuses a state from before the newest branch that a person began: what is trained from it would have the branch's
@@ -173,6 +181,9 @@ Result<std::optional<Checkpoint>> find_start(const SavedStates& saved, const Fin
   if (found->unreadable && !wanted.passes_unreadable) return fail(Error::kIo, *found->unreadable);
   for (const auto& reason : found->skipped) say("passed over a checkpoint: ", reason);
   const auto told = checkpoint_told_by(saved.run.metrics(), wanted.not_beyond);
+  if (!found->checkpoint && wanted.saved && *wanted.saved <= wanted.not_beyond) {
+    return checkpoints_away(saved, *wanted.saved);
+  }
   const Status is_of_branch = check_is_not_before_branch(saved, *found);
   if (!is_of_branch && (found->checkpoint || !told)) return is_of_branch.failure();
   if (!found->checkpoint) {

@@ -25,7 +25,7 @@ struct SavedStates {
 // The newest complete checkpoint of at most so many steps that is whole; nothing where there never was one. Reads all
 // of it. Errors: kInvalidData (none is good, or of another text; none is there, and metrics.jsonl tells of one; it is
 // from before the state that the newest branch of a person goes on from), kIo (what may be good cannot be read now, and
-// is not to be passed over, or there is no other).
+// is not to be passed over, or there is no other; none is there, and whoever asks knows of one).
 [[nodiscard]] Result<std::optional<Checkpoint>> find_start(const SavedStates& saved, const FindCheckpoint& wanted);
 // The same as a StartPoint; that of nothing where there never was a checkpoint.
 [[nodiscard]] Result<StartPoint> find_start_point(const SavedStates& saved, const FindCheckpoint& wanted);

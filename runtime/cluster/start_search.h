@@ -2,8 +2,9 @@
 //
 //   look ──refused──▶ pause of 1, 2, 4, ... s ──▶ look again ... for kPatience, then what cannot be read is passed over
 //
-// A checkpoint that is passed over costs the steps after the one before it; a search that ends costs the run. What is
-// damaged stays so, and is passed over at once. Pure: time comes in.
+// A checkpoint that is passed over costs the steps after the one before it; a search that ends costs the run. So a run
+// that has saved one looks for it without end, as it waits for a text: the disk may be away. What is damaged stays so,
+// and is passed over at once. Pure: time comes in.
 #pragma once
 
 #include <algorithm>
@@ -19,6 +20,16 @@ namespace shoal {
 struct FindCheckpoint {
   std::uint64_t not_beyond = ~std::uint64_t{0};
   bool passes_unreadable = false;  // as if it was damaged; otherwise the answer is not_found() with kIo
+  // Steps of one that the run has saved, or began with. Where none is found it is away: not_found() with kIo.
+  std::optional<std::uint64_t> saved{};
+};
+
+// What follows when the disk refused a look.
+struct SearchAgain {
+  Duration pause{};
+  bool takes_older = false;  // from the next look on: what cannot be read is passed over
+  bool is_endless = false;   // where none is found, it is looked for again
+  bool is_told = false;      // a person hears of it: not each time, once the pauses are long
 };
 
 class StartSearch {
@@ -31,16 +42,22 @@ class StartSearch {
     *this = StartSearch();
     wanted_ = wanted;
   }
-  // The pause before the next look; nothing: that was the last one.
-  [[nodiscard]] std::optional<Duration> refused(const std::string& reason, Instant now) {
-    if (wanted_.passes_unreadable) return std::nullopt;
+  // Nothing: that was the last look.
+  [[nodiscard]] std::optional<SearchAgain> refused(const std::string& reason, Instant now) {
+    if (wanted_.passes_unreadable && !wanted_.saved) return std::nullopt;
     refused_at_ = refused_at_.value_or(now);
     refusal_ = reason;
+    SearchAgain next{pause_, false, wanted_.saved.has_value(), pause_ < kLongestPause};
     wanted_.passes_unreadable = now - *refused_at_ >= kPatience;
-    const Duration pause = wanted_.passes_unreadable ? Duration::zero() : pause_;
+    if (wanted_.passes_unreadable) {
+      ++refusals_after_;
+      next.takes_older = refusals_after_ == 1;
+      next.is_told = refusals_after_ <= 2;  // also that no older one is there
+      if (next.takes_older) next.pause = Duration::zero();
+    }
     pause_ = std::min(2 * pause_, kLongestPause);
-    due_ = now + pause;
-    return pause;
+    due_ = now + next.pause;
+    return next;
   }
   [[nodiscard]] std::optional<FindCheckpoint> take_due(Instant now) {
     if (!due_ || now < *due_) return std::nullopt;
@@ -53,6 +70,7 @@ class StartSearch {
  private:
   FindCheckpoint wanted_;
   Duration pause_ = kFirstPause;
+  std::uint64_t refusals_after_ = 0;  // the patience
   std::optional<Instant> refused_at_, due_;
   std::string refusal_;
 };

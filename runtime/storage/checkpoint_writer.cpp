@@ -1,7 +1,10 @@
 // The disk side of saving a checkpoint (see the header for the order of writes).
 #include "runtime/storage/checkpoint_writer.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <system_error>
 #include <vector>
 
@@ -9,6 +12,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/machine/disk_space.h"
 #include "runtime/storage/checkpoint_reader.h"
 #include "runtime/storage/image/image_bytes.h"
 
@@ -20,13 +24,17 @@ namespace fs = std::filesystem;
 const Bound kPartialsMax{"storage.unfinished_checkpoints",
                          4};  // unfinished checkpoints at a time: the oldest gives way, or is not begun
 constexpr std::string_view kPartial = ".partial";
-constexpr std::uintmax_t kLeftForTheJournal = 256U << 10U;  // bytes: without them a commit halts the run
-constexpr std::string_view kReplaced = ".replaced";
+constexpr std::string_view kReplaced = ".replaced";  // folder_aside()
 constexpr std::string_view kPruned = ".pruned";
 
 // A checkpoint's folder under a name by which nobody finds it.
-fs::path hidden_name(const fs::path& target, std::string_view why) {
-  return target.parent_path() / compose(".", target.filename().string(), why);
+fs::path name_to_prune(const fs::path& folder) {
+  return folder.parent_path() / compose(".", folder.filename().string(), kPruned);
+}
+
+// Swaps two names at once. False: one of them is not there, or the file system cannot.
+bool swap_names(const fs::path& one, const fs::path& other) {
+  return ::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) == 0;
 }
 
 std::span<const std::byte> bytes_of(const TensorBlob& image) {
@@ -150,7 +158,7 @@ Result<bool> CheckpointWriter::write_piece(const SaveShard& shard, Partial& part
     begun.file = std::move(file.value());
   }
   const std::string path = (partial_folder({shard.branch.value, shard.step}) / file_name_of(shard.stage)).string();
-  if (auto fits = check_space(path, piece.size()); !fits) return fits.failure();
+  if (auto fits = check_space_beside_journal(path, piece.size()); !fits) return fits.failure();
   const std::string_view bytes(reinterpret_cast<const char*>(piece.data()), piece.size());
   if (auto written = begun.file->append_durably(bytes, told); !written) return written.failure();
   if (!begun.digests.is_whole()) return false;
@@ -174,17 +182,15 @@ Result<FileReplacement> CheckpointWriter::begin_file(const SaveShard& shard) con
   fs::create_directories(folder, error);
   if (error) return fail(Error::kIo, compose("cannot make ", folder.string(), ": ", error.message()));
   const std::string path = (folder / file_name_of(shard.stage)).string();
-  if (auto fits = check_space(path, image_bytes(shard)); !fits) return fits.failure();
+  if (auto fits = check_space_beside_journal(path, image_bytes(shard)); !fits) return fits.failure();
   return FileReplacement::begin(path);
 }
 
 // Checks the space anew for each piece: files of others, and shards beside this one, take it meanwhile.
-Status CheckpointWriter::check_space(const std::string& path, std::uint64_t wanted) {
-  std::error_code error;
-  const fs::space_info space = fs::space(fs::path(path).parent_path(), error);
-  if (error || space.available >= wanted + kLeftForTheJournal) return Done{};
-  return fail(Error::kIo, compose("cannot write ", path, ": no space for its ", wanted, " bytes: ", space.available,
-                                  " are left, and the journal needs ", kLeftForTheJournal, " of them"));
+Status CheckpointWriter::check_space_beside_journal(const std::string& path, std::uint64_t wanted) const {
+  const std::string journal = settings_.journal_folder.string();
+  const bool is_beside = !journal.empty() && is_on_disk_of(settings_.folder.string(), journal);
+  return check_space(path, wanted, is_beside ? kLeftForTheJournal : 0);
 }
 
 Status CheckpointWriter::complete(Key key, Partial& partial) {
@@ -205,7 +211,7 @@ Status CheckpointWriter::complete(Key key, Partial& partial) {
 }
 
 Status CheckpointWriter::take_name(const fs::path& folder, Key key) const {
-  const auto target = checkpoint_folder(settings_.folder, key.second);
+  const auto target = folder_of_step(settings_.folder, key.second);
   const auto there = read_manifest(target);
   if (there && there->run != settings_.run) {
     return fail(Error::kInvalidData, compose(target.string(), " is a checkpoint of run ", there->run,
@@ -215,7 +221,22 @@ Status CheckpointWriter::take_name(const fs::path& folder, Key key) const {
     return fail(Error::kInvalidData, compose(target.string(), " is a checkpoint of branch ", there->branch,
                                              ", and stays: one of branch ", key.first, " came late"));
   }
-  const auto aside = hidden_name(target, kReplaced);
+  std::error_code error;
+  if (swap_names(folder, target)) {
+    if (auto synced = sync_folder(settings_.folder.string()); !synced) {
+      (void)swap_names(folder, target);
+      return synced.failure();
+    }
+    fs::remove_all(folder, error);
+    return Done{};
+  }
+  return step_aside(folder, key);
+}
+
+// Where names cannot be swapped: a reader finds the one that steps aside under its other name.
+Status CheckpointWriter::step_aside(const fs::path& folder, Key key) const {
+  const auto target = folder_of_step(settings_.folder, key.second);
+  const auto aside = folder_aside(settings_.folder, key.second);
   std::error_code error;
   fs::remove_all(aside, error);
   std::error_code nothing_there;
@@ -268,7 +289,7 @@ void CheckpointWriter::prune() const {
   const auto steps = list_checkpoints(settings_.folder, settings_.run, Damaged::kLeftOut);
   for (std::size_t i = static_cast<std::size_t>(settings_.keep); i < steps.size(); ++i) {
     const auto folder = checkpoint_folder(settings_.folder, steps[i]);
-    const auto pruned = hidden_name(folder, kPruned);
+    const auto pruned = name_to_prune(folder);
     std::error_code error;
     fs::remove_all(pruned, error);
     fs::rename(folder, pruned, error);

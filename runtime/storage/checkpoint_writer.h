@@ -2,7 +2,9 @@
 // shard may come in pieces: each is written at once, under another name until the last one, and none is kept in memory.
 //
 //   checkpoints/.step_N.branch_B.partial/stage_K.safetensors (fsync) ... manifest.json (fsync) ─rename─▶ step_N (fsync)
-//   a step_N of an older branch steps aside first (.step_N.replaced), and is back if that rename fails
+//   a step_N of an older branch and the new one swap their names, and the old one is removed; where the file system
+//   cannot do that, the old one steps aside first (.step_N.replaced), where readers find it, and is back if that rename
+//   fails
 //   one that is pruned is removed under another name (.step_N.pruned)
 //
 // Whatever fails leaves the checkpoints before it as they were, and frees the space that the failed one took; what a
@@ -32,6 +34,8 @@ struct CheckpointWriterSettings {
   std::string run;
   std::string config_sha256;
   std::string corpus_sha256;
+  // The folder of the journal: it keeps some of its disk (disk_space.h). Empty: there is none, as in one process.
+  std::filesystem::path journal_folder{};
 };
 
 class CheckpointWriter {
@@ -69,9 +73,10 @@ class CheckpointWriter {
   // True: it was the shard's last piece.
   [[nodiscard]] Result<bool> write_piece(const SaveShard& shard, Partial& partial, const Written& told);
   [[nodiscard]] Result<FileReplacement> begin_file(const SaveShard& shard) const;
-  [[nodiscard]] static Status check_space(const std::string& path, std::uint64_t wanted);
+  [[nodiscard]] Status check_space_beside_journal(const std::string& path, std::uint64_t wanted) const;
   [[nodiscard]] Status complete(Key key, Partial& partial);
   [[nodiscard]] Status take_name(const std::filesystem::path& folder, Key key) const;
+  [[nodiscard]] Status step_aside(const std::filesystem::path& folder, Key key) const;
   void give_up(Key key);
   void give_up_older_than(Key key);
   void clear_leftovers();

@@ -54,7 +54,7 @@ Result<std::uint64_t> RemoteFiles::keep(const FileChunk& chunk) {
   const auto folder = run_directory_ / (is_log ? "logs" : "trace");
   const std::string path = (folder / (chunk.name + (is_log ? ".log" : ".trace"))).string();
   std::error_code ignored;
-  std::filesystem::create_directories(folder, ignored);
+  std::filesystem::create_directory(folder, ignored);  // a run directory that is away is not made again
   const Descriptor file(path);
   struct stat status {};
   if (file.number() < 0 || ::fstat(file.number(), &status) != 0) return refused("open", path);
@@ -64,6 +64,7 @@ Result<std::uint64_t> RemoteFiles::keep(const FileChunk& chunk) {
   if (count > file_bytes_max_ || chunk.offset > file_bytes_max_ - count) {
     return fail(Error::kRefused, compose(path, " has its ", file_bytes_max_, " bytes; the rest is not kept"));
   }
+  if (auto fits = check_space(path, count, left_); !fits) return fits.failure();
   const ssize_t written = ::pwrite(file.number(), chunk.bytes.bytes->data(), count, static_cast<off_t>(chunk.offset));
   if (written < 0) return refused("write", path);
   refusals_.erase({chunk.kind, chunk.name});

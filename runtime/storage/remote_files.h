@@ -13,6 +13,7 @@
 
 #include "messages/storage.h"
 #include "runtime/base/error.h"
+#include "runtime/base/machine/disk_space.h"
 
 namespace shoal {
 
@@ -20,11 +21,13 @@ class RemoteFiles {
  public:
   static constexpr std::uint64_t kFileBytesMax = std::uint64_t{1} << 30;
 
-  explicit RemoteFiles(std::filesystem::path run_directory, std::uint64_t file_bytes_max = kFileBytesMax)
-      : run_directory_(std::move(run_directory)), file_bytes_max_(file_bytes_max) {}
+  // left: so many bytes stay free on the run directory's disk.
+  explicit RemoteFiles(std::filesystem::path run_directory, std::uint64_t file_bytes_max = kFileBytesMax,
+                       std::uint64_t left = kLeftByTraces)
+      : run_directory_(std::move(run_directory)), file_bytes_max_(file_bytes_max), left_(left) {}
 
   // The file's size afterwards. A piece beyond its end is not written: the size says where to go on. Errors: kRefused
-  // (name, kind of data, bound), kIo.
+  // (name, kind of data, bound), kIo (also where the journal needs what the disk has left).
   [[nodiscard]] Result<std::uint64_t> keep(const FileChunk& chunk);
   // True for the piece that leaves no room in its file, which now has this size: its sender sends no more.
   [[nodiscard]] bool is_last(const FileChunk& chunk, std::uint64_t size) const {
@@ -39,6 +42,7 @@ class RemoteFiles {
 
   std::filesystem::path run_directory_;
   std::uint64_t file_bytes_max_;
+  std::uint64_t left_;
   std::map<FileName, std::string> refusals_;  // the last one that was told
 };
 

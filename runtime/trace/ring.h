@@ -4,7 +4,8 @@
 // carries the number of the turn in which it may be written or read (D. Vyukov's bounded queue), so that a producer
 // that is descheduled between taking a slot and filling it delays the consumer at that slot and nobody else.
 // The consumer reads first and releases what it has put into safety: what is not released is still in the ring's memory
-// (ring_memory.h), also after SIGKILL.
+// (ring_memory.h), also after SIGKILL. A ring whose events nobody can keep any more is closed: it counts them, and its
+// file is free.
 #pragma once
 
 #include <atomic>
@@ -29,8 +30,12 @@ class TraceRing {
     for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].turn.store(i, std::memory_order_relaxed);
   }
 
-  // False, and counted, when the ring is full. Any thread.
+  // False, and counted, when the ring is full or closed. Any thread.
   bool push(const TraceEvent& event) {
+    if (is_closed_.load(std::memory_order_relaxed)) {
+      dropped_.fetch_add(1, std::memory_order_relaxed);
+      return false;
+    }
     std::uint64_t place = tail_.load(std::memory_order_relaxed);
     for (;;) {
       RingSlot& slot = slots_[place & mask_];
@@ -63,6 +68,16 @@ class TraceRing {
     }
   }
 
+  // From now on all events are counted and none is kept; so are those that it holds. What a thread pushes meanwhile may
+  // miss the count. By the consumer.
+  void close() {
+    if (is_closed_.exchange(true)) return;
+    const std::uint64_t tail = tail_.load();
+    dropped_.fetch_add(tail - std::exchange(head_, tail), std::memory_order_relaxed);
+    memory_.give_file_back();
+  }
+
+  [[nodiscard]] bool is_closed() const { return is_closed_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::size_t capacity() const { return slots_.size(); }
 
@@ -73,6 +88,7 @@ class TraceRing {
   alignas(64) std::atomic<std::uint64_t> tail_{0};
   alignas(64) std::uint64_t head_ = 0;
   alignas(64) std::atomic<std::uint64_t> dropped_{0};
+  std::atomic<bool> is_closed_{false};
 };
 
 }  // namespace shoal

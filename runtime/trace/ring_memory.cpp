@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "runtime/base/file.h"
+#include "runtime/base/machine/disk_space.h"
 #include "runtime/trace/trace_file.h"
 
 namespace shoal {
@@ -32,8 +33,9 @@ struct Header {
 // A new file of that size whose blocks are there; -1 when it cannot be had.
 int make_file(const std::string& path, std::size_t bytes) {
   std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  std::filesystem::create_directory(std::filesystem::path(path).parent_path(), error);  // not a run that is away
   std::filesystem::remove(path, error);
+  if (!check_space(path, bytes, kLeftByTraces)) return -1;
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (descriptor < 0) return -1;
   if (::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes)) == 0) return descriptor;
@@ -76,7 +78,16 @@ RingMemory::~RingMemory() {
   if (mapping_ == nullptr) return;
   ::munmap(mapping_, bytes_);
   std::error_code error;
-  std::filesystem::remove(path_, error);
+  if (!path_.empty()) std::filesystem::remove(path_, error);
+}
+
+// Memory takes the mapping's place at once: whoever writes a slot meanwhile writes into one or the other.
+void RingMemory::give_file_back() {
+  if (mapping_ == nullptr || path_.empty()) return;
+  const int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+  if (::mmap(mapping_, bytes_, PROT_READ | PROT_WRITE, how, -1, 0) == MAP_FAILED) return;
+  std::error_code error;
+  std::filesystem::remove(std::exchange(path_, {}), error);
 }
 
 std::optional<LeftBehind> read_ring(const std::string& path) {

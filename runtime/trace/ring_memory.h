@@ -6,7 +6,8 @@
 //          slot*                                              as they lie in memory; read by the same program only
 //
 // The file's blocks are taken when it is made: a disk that fills up later cannot hurt. It is removed when its process
-// ends in order. Where it cannot be made, memory serves: then the last events of a killed process are lost.
+// ends in order, or when its events cannot be kept any more. Where it cannot be made, or would leave too little for the
+// journal (disk_space.h), memory serves: then the last events of a killed process are lost.
 #pragma once
 
 #include <atomic>
@@ -46,6 +47,8 @@ class RingMemory {
   ~RingMemory();
 
   [[nodiscard]] std::span<RingSlot> slots() { return slots_; }
+  // Removes the file and frees its blocks. The slots are zeros then, and may still be written, by any thread.
+  void give_file_back();
 
  private:
   RingMemory(std::string path, void* mapping, std::size_t bytes, std::size_t slot_count);

@@ -219,7 +219,7 @@ bool write_all(int descriptor, std::string_view text, std::uint64_t at) {
 Result<TraceFile> TraceFile::open(const std::string& path, const TraceBegin& begin,
                                   const std::optional<LeftBehind>& left) {
   std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  std::filesystem::create_directory(std::filesystem::path(path).parent_path(), error);  // not a run that is away
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor < 0) return fail(Error::kIo, compose("cannot open ", path, ": ", std::strerror(errno)));
   TraceFile file(descriptor, path, 0);

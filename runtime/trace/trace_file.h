@@ -58,8 +58,8 @@ struct TraceLife {
 
 class TraceFile {
  public:
-  // Makes the folder and the file if need be, cuts off a torn end, adds what the last life left behind, begins a life.
-  // Errors: kIo; kInvalidData when something else lies at `path`.
+  // Makes the file, and the folder that it lies in, if need be, cuts off a torn end, adds what the last life left
+  // behind, begins a life. Errors: kIo; kInvalidData when something else lies at `path`.
   [[nodiscard]] static Result<TraceFile> open(const std::string& path, const TraceBegin& begin,
                                               const std::optional<LeftBehind>& left = std::nullopt);
 

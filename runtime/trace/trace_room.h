@@ -1,5 +1,5 @@
 // Decides what still goes into a trace file that has a bound: that of a node on another machine, for which the run
-// directory has so much room and no more (S-6).
+// directory has so much room and no more (S-6), or one on a disk that keeps the rest for the journal (disk_space.h).
 //
 //   open ──a block does not fit──▶ full ──the loss is written──▶ told ──the rest of it, and the end──▶ closed
 //

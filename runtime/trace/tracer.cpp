@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/base/ensure.h"
+#include "runtime/base/machine/disk_space.h"
 #include "runtime/trace/trace_blocks.h"
 
 namespace shoal {
@@ -179,10 +180,18 @@ Status TraceDrain::write_what_is_new() {
   // Writes the loss before the events: a life that ends in a loss is one that had no more room.
   if (auto written = file_ && !room_.is_full() ? write_loss() : Done{}; !written) return written;
   if (auto written = write_events(); !written) return written;
+  if (room_.is_full()) tracer_->ring_->close();
   return file_ && room_.is_full() && room_.is_loss_due() ? write_loss() : Done{};
 }
 
-bool TraceDrain::takes(std::uint64_t bytes) { return file_ && room_.takes(file_->size(), bytes); }
+bool TraceDrain::takes(std::uint64_t bytes) {
+  if (!file_) return false;
+  // The last words take some of what is left on the disk. Behind a drain that was full the ring has nothing to give.
+  const bool is_left = left_on_disk_ == 0 || check_space(path_, bytes, left_on_disk_).ok();
+  const bool has_space = is_left && !tracer_->ring_->is_closed();
+  room_.set_bytes_max(has_space ? bytes_max_ : 0);
+  return room_.takes(file_->size(), bytes);
+}
 
 Status TraceDrain::write_process() {
   const std::uint64_t process = tracer_->process_.load();

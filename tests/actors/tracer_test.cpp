@@ -56,6 +56,7 @@ TEST(TracerActor, StopsWritingAndSendingWhereTheRunDirectoryIsFull) {
   constexpr std::uint64_t kBytesMax = 8192;
   const Scratch scratch;
   LoneActor lone;
+  std::filesystem::create_directory(scratch.path() / "run");
   RemoteFiles storage(scratch.path() / "run", kBytesMax);
   const auto recorder = std::make_shared<Tracer>(TracerSettings{}, std::make_shared<ManualClock>());
   const std::string path = trace_path(scratch.path().string(), "node1");

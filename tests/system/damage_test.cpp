@@ -295,7 +295,7 @@ TEST(FullDisk, AtTheLastCheckpointEndsTheRunWithThree) {
   ProcessScene scene;
   const SmallDisk disk(scene.run(), "2400k");
   if (!disk.is_there()) GTEST_SKIP() << "a small file system needs root and mount()";
-  // Two checkpoints of 0.8 MB fit, a third does not; journal and trace find room, so training goes on to its end.
+  // Two checkpoints of 0.8 MB fit, a third does not; the journal finds room, so training goes on to its end.
   Program& program = scene.start(train(scene, "run", with_checkpoints()));
   EXPECT_EQ(program.wait(kRunLimit), 3) << program.err();
   EXPECT_NE(program.err().find("space"), std::string::npos) << program.err();
@@ -314,6 +314,37 @@ TEST(FullDisk, AtTheJournalHaltsBeforeACommitThatCannotBeRecorded) {
   disk.fill();
   EXPECT_EQ(program.wait(kRunLimit), 3) << program.err();
   EXPECT_NE(program.err().find("space"), std::string::npos) << program.err();
+}
+
+// Rings and traces of a run would take all of such a disk.
+TEST(FullDisk, TracesStopBeforeCheckpointsAndTheJournal) {
+  ProcessScene scene;
+  const SmallDisk disk(scene.run(), "18m");
+  if (!disk.is_there()) GTEST_SKIP() << "a small file system needs root and mount()";
+  const SmallRun small{2, 1, 400, {"checkpoint.every=20", "trace.level=all"}};
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", small)), 0);
+  const RunRecords records = scene.records();
+  EXPECT_EQ(records.steps.size(), 400U);
+  for (const EventLine& line : records.events) EXPECT_NE(line.event, "checkpoint_failed") << line.text;
+  Program& check = scene.start({"trace", "check", scene.run().string()});
+  ASSERT_TRUE(check.wait(kRunLimit).has_value());
+  EXPECT_NE((check.out() + check.err()).find("lack"), std::string::npos) << check.out() << check.err();
+}
+
+// Its checkpoints lie elsewhere: what is committed is saved, though no further step can be.
+TEST(FullDisk, AtTheJournalSavesWhatIsCommitted) {
+  ProcessScene scene;
+  const SmallDisk disk(scene.run(), "3m");
+  if (!disk.is_there()) GTEST_SKIP() << "a small file system needs root and mount()";
+  const std::string folder = "checkpoint.dir=" + (scene.folder() / "elsewhere").string();
+  Program& program = scene.start(train(scene, "run", {2, 1, 1'000'000, {folder}}));
+  ASSERT_TRUE(scene.wait_for_steps(3));
+  disk.fill();
+  EXPECT_EQ(program.wait(kRunLimit), 3) << program.err();
+  EXPECT_NE(program.err().find("what is committed is saved"), std::string::npos) << program.err();
+  EXPECT_EQ(program.err().find("could not be saved"), std::string::npos) << program.err();
+  fs::remove(scene.run() / "filler");
+  EXPECT_EQ(scene.run_to_end({"eval", scene.run().string(), "--batches", "1"}), 0);
 }
 
 // The authority is whole, so whoever begins the run again has new ones made.

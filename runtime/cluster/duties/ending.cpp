@@ -5,6 +5,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/text/quantity_words.h"
+#include "runtime/cluster/truth/commit_question.h"
 
 namespace shoal {
 
@@ -65,6 +66,11 @@ Answers EndingDuty::on(const EndDue& /*due*/, Instant /*now*/) {
   Answers answers;
   if (!truth_.is_training()) return answers;
   const std::uint64_t steps = truth_.view().committed_steps();
+  if (is_step_without_text()) {
+    ending_.last_step.drop_step();
+    answers.perform(TellPerson{compose("the step after step ", steps, " is not made, because its text cannot be read (",
+                                       *truth_.unreadable_text, "); what is committed is saved")});
+  }
   switch (ending_.last_step.awaits(truth_.checkpoints.has(steps))) {
     case RunAwaits::kSteps: return answers;
     case RunAwaits::kCheckpoint:
@@ -83,6 +89,20 @@ Answers EndingDuty::on(const EndDue& /*due*/, Instant /*now*/) {
                           RunEventKind::kFinished});
   }
   return answers;
+}
+
+// The step is dropped then (P-35a). A commit that was asked for is made first.
+bool EndingDuty::is_step_without_text() const {
+  const LastStep& last = ending_.last_step;
+  return last.stopped() && !last.is_committed() && truth_.unreadable_text && !truth_.history.is_entry_asked();
+}
+
+// Once (P-35a): a journal that refuses again ends the run at once. While a round is due and no entry yet, members stand
+// at its boundary, where they answer no SaveState.
+bool EndingDuty::can_save_first() const {
+  const bool is_saved = truth_.checkpoints.has(truth_.view().committed_steps());
+  const bool can_answer = truth_.is_training() && open_rounds(truth_).empty();
+  return can_answer && !ending_.last_step.has_failed() && !is_saved && truth_.has_storage();
 }
 
 Answers EndingDuty::on(const DismissalDue& /*due*/, Instant now) {
@@ -123,14 +143,25 @@ Answers EndingDuty::on(const HandsOver& hands_over, Instant now) {
   return answers;
 }
 
-// A commit that cannot be recorded is not made: the run halts where it is. An end that cannot be recorded has not been
-// told of, and is another one.
+// A commit that cannot be recorded is not made: the run halts where it is, and saves what is committed. An end that
+// cannot be recorded has not been told of, and is another one.
 Answers EndingDuty::on(const JournalFailed& failed, Instant now) {
   Answers answers;
   const EndRun end = ending_.dismissal.end();
   const bool is_end_untold = truth_.phase == RunPhase::kEnding && !end.is_handed_over && failed.is_entry_asked;
   if (truth_.is_ending() && !is_end_untold) return answers;
-  const std::string why = is_end_untold ? compose(end.reason, ", but ", failed.reason) : failed.reason;
+  if (can_save_first()) {
+    const std::string why = compose(failed.reason, "; ", truth_.config.resume_hint);
+    ending_.last_step.stop({why, RunEventKind::kFailed, failed.exit_status});
+    ending_.last_step.drop_step();
+    answers.perform(TellPerson{failed.reason + "; what is committed is saved"});
+    answers.tell(EndDue{});
+    return answers;
+  }
+  const bool is_said = end.reason.starts_with(failed.reason);  // it is what ends the run
+  const std::string why = !is_end_untold ? failed.reason
+                          : is_said      ? end.reason
+                                         : compose(end.reason, ", but ", failed.reason);
   if (is_end_untold && end.status_of_others != 0) {
     tell_end({end.exit_status, why, RunEventKind::kFailed}, now, answers);
   } else {

@@ -1,6 +1,7 @@
 // Knows which step is the last one and what is awaited after it, and ends the run: what is told, who ends when.
 //
 //   training ──a stop, the target, divergence──▶ last step committed ──saved, evaluated──▶ FinishRun ──▶ ending
+//            ──a stop without a text, a journal that refuses: the step is dropped──▶ saved ──▶ ending
 //            ──it cannot go on──▶ ending
 //   ending ──all have ended──▶ over
 //
@@ -33,6 +34,10 @@ class EndingDuty {
   [[nodiscard]] Answers on(const JournalFailed& failed, Instant now);
 
  private:
+  // True when a stopped run cannot make its last step, because its text cannot be read.
+  [[nodiscard]] bool is_step_without_text() const;
+  // True when the state after the newest commit is to be saved before a journal that refuses ends the run.
+  [[nodiscard]] bool can_save_first() const;
   void tell_end(const EndOfRun& end, Instant now, Answers& answers);
   void dismiss(ProcessRole role, Answers& answers) const;
 

@@ -19,14 +19,27 @@ constexpr Duration kPauseInVain = std::chrono::seconds(2);      // after the fir
   return compose(std::chrono::duration_cast<std::chrono::seconds>(pause).count(), " s");
 }
 
+[[nodiscard]] std::string words_of(const SearchAgain& next) {
+  if (!next.takes_older) return "looked for again in " + seconds_of(next.pause);
+  return next.is_endless ? "an older one is taken, too, if there is one; otherwise it is waited for"
+                         : "it is passed over now";
+}
+
 }  // namespace
 
 Answers RollBackDuty::on(const StartWanted& start, Instant /*now*/) {
   Answers answers;
   answers.tell(PhaseBegins{RunPhase::kRollingBack});
-  search_.begin(start.wanted);
-  answers.perform(start.wanted);
+  FindCheckpoint wanted = start.wanted;
+  wanted.saved = saved();
+  search_.begin(wanted);
+  answers.perform(wanted);
   return answers;
+}
+
+std::optional<std::uint64_t> RollBackDuty::saved() const {
+  const std::uint64_t saved = truth_.checkpoints.saved_version();
+  return saved > 0 || truth_.config.start.from_checkpoint ? std::optional(saved) : std::nullopt;
 }
 
 Answers RollBackDuty::on(const TickCame& /*tick*/, Instant now) {
@@ -86,16 +99,14 @@ Answers RollBackDuty::on(const StartNotFound& not_found, Instant now) {
   Answers answers;
   if (truth_.phase != RunPhase::kRollingBack) return answers;
   const Failure& failure = not_found.failure;
-  const auto pause = failure.error == Error::kIo ? search_.refused(failure.message, now) : std::nullopt;
-  if (!pause) {
+  const auto next = failure.error == Error::kIo ? search_.refused(failure.message, now) : std::nullopt;
+  if (!next) {
     const std::string why = compose(failure.message, "; ", truth_.config.resume_hint);
     answers.tell(EndOfRun{exit_code(failure.error), why, RunEventKind::kFailed});
     return answers;
   }
-  const bool is_over = *pause == Duration::zero();
-  answers.announce(
-      RunEventKind::kCheckpointUnreadable, "run",
-      failure.message + (is_over ? "; it is passed over now" : "; looked for again in " + seconds_of(*pause)));
+  if (!next->is_told) return answers;  // `status` says it, for as long as it lasts
+  answers.announce(RunEventKind::kCheckpointUnreadable, "run", compose(failure.message, "; ", words_of(*next)));
   return answers;
 }
 

@@ -4,6 +4,7 @@
 //   a start is wanted ──FindCheckpoint──▶ found ──▶ the branch begins, all gather
 //        ▲                 │ the disk refuses: again, after a pause   │ nobody could start from it: again, a few times
 //        └─────────────────┴──────────────────────────────────────────┘
+//                          │ one was saved, and none is there: again, without end
 //
 // Nobody is told to go: a member ends when it reads its RemoveReplica, one that still starts by EndStage. The journal
 // makes every step of it safe to be interrupted: a start that finds no members begins the same branch again.
@@ -32,6 +33,9 @@ class RollBackDuty {
   [[nodiscard]] Answers on(const TickCame& tick, Instant now);
 
  private:
+  // Steps of the newest checkpoint that is known to have been there: a start without any would throw it away.
+  [[nodiscard]] std::optional<std::uint64_t> saved() const;
+
   const Truth& truth_;
   StartSearch& search_;
   std::optional<StartInVain> in_vain_;  // since a run has trained

@@ -339,7 +339,7 @@ std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result, Insta
   record.eval_ms = milliseconds(now - work_end_.at);
   record.val_loss = result.token_count == 0 ? 0 : result.loss_sum / static_cast<double>(result.token_count);
   if (is_written(result, record.val_loss)) return {};
-  if (result.target_bytes > 0) {
+  if (result.token_count > 0) {
     record.bits_per_byte = bits_per_byte(record.val_loss, result.token_count, result.target_bytes);
   }
   return given({record});

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/machine/disk_space.h"
 #include "runtime/base/text/json_fields.h"
 #include "runtime/trace/metrics/metrics_core.h"
 #include "runtime/trace/metrics/metrics_lines.h"
@@ -178,6 +179,7 @@ Status MetricsFile::append(const std::string& line) {
   const auto end = static_cast<off_t>(size_);
   if (::ftruncate(descriptor_, end) != 0) return refused("write", path_);
   const std::string text = line + '\n';
+  if (auto fits = check_space(path_, text.size(), kLeftForTheJournal); !fits) return fits.failure();
   for (std::size_t done = 0; done < text.size();) {
     const auto at = static_cast<off_t>(size_ + done);
     const ssize_t written = ::pwrite(descriptor_, text.data() + done, text.size() - done, at);

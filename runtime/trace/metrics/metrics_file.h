@@ -43,7 +43,8 @@ class MetricsFile {
 
   // The newest step record and evaluation that were there when the file was opened.
   [[nodiscard]] const WrittenLines& written() const { return written_; }
-  // Adds the newline; returns after the system has taken the line. Errors: kIo.
+  // Adds the newline; returns after the system has taken the line. Errors: kIo, also where the journal needs what the
+  // disk has left.
   [[nodiscard]] Status append(const std::string& line);
   // Returns once the disk has all lines so far, which a loss of power leaves then. Errors: kIo.
   [[nodiscard]] Status sync();

@@ -224,6 +224,33 @@ TEST(FullDisk, OfAFileSystemThatIsTooSmall) {
   ::umount(scratch.path().c_str());
 }
 
+// The journal needs some of its own disk, and none of another one.
+TEST(FullDisk, IsLeftToTheJournalWhereThatLies) {
+  const Scratch scratch;
+  const auto small = scratch.path() / "small";
+  std::filesystem::create_directory(small);
+  if (::mount("shoal", small.c_str(), "tmpfs", 0, "size=288k") != 0) GTEST_SKIP() << "cannot mount a tmpfs";
+  const auto saved_beside = [&](const std::filesystem::path& journal) {
+    const auto folder = small / journal.filename();
+    CheckpointWriterSettings settings = settings_in(folder);
+    settings.journal_folder = journal;
+    CheckpointWriter writer(settings);
+    std::uint64_t step = 1;
+    Result<CheckpointManifest> last = save(writer, step);
+    while (last.ok() && step < 200) last = save(writer, ++step);
+    EXPECT_FALSE(last.ok());
+    const bool names_journal = !last && last.failure().message.find("the journal needs") != std::string::npos;
+    std::filesystem::remove_all(folder);
+    return std::pair(step, names_journal);
+  };
+  const auto beside = saved_beside(small);
+  const auto elsewhere = saved_beside(scratch.path());
+  ::umount(small.c_str());
+  EXPECT_TRUE(beside.second);
+  EXPECT_FALSE(elsewhere.second);
+  EXPECT_LT(beside.first, elsewhere.first);
+}
+
 TEST(FullDisk, ThatCannotEvenTakeAFolderSaysWhich) {
   const Scratch scratch;
   const auto file = scratch.file("checkpoints", "not a folder");

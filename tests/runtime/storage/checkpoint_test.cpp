@@ -1,7 +1,14 @@
 // Checkpoints as they are saved and read: any cut, newest first, whole or not at all.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <set>
 #include <thread>
 
 #include "runtime/base/file.h"
@@ -367,6 +374,88 @@ TEST(Checkpoint, ThatSteppedAsideWhenTheWriterWasKilledReturns) {
   CheckpointWriter next(settings_in(scratch.path()));
   ASSERT_TRUE(next.add(shard_of(10, 0, 2)).ok());
   EXPECT_TRUE(Checkpoint::open(checkpoint_folder(scratch.path(), 9)).ok());
+}
+
+// The only one that a run keeps: until a writer returns it, readers must find it.
+TEST(Checkpoint, ThatSteppedAsideIsFoundBeforeAnyWriterComes) {
+  const Scratch scratch;
+  CheckpointWriter killed(settings_in(scratch.path(), 1));
+  ASSERT_TRUE(save(killed, 2).ok());
+  const std::filesystem::path aside = scratch.path() / ".step_2.replaced";
+  std::filesystem::rename(checkpoint_folder(scratch.path(), 2), aside);
+  EXPECT_EQ(list_checkpoints(scratch.path()), Steps{2});
+  EXPECT_EQ(checkpoint_folder(scratch.path(), 2), aside);
+  EXPECT_EQ(folder_of_step(scratch.path(), 2), scratch.path() / "step_2");
+  for (const std::optional<std::uint64_t> step : {std::optional<std::uint64_t>(), std::optional<std::uint64_t>(2)}) {
+    const auto found = find_checkpoint(scratch.path(), killed.settings().run, step);
+    ASSERT_TRUE(found.ok() && found->checkpoint);
+    EXPECT_EQ(found->checkpoint->manifest().step, 2U);
+    EXPECT_EQ(found->checkpoint->image_of(small_model()).value(), state_image(small_model(), 2));
+  }
+  EXPECT_FALSE(find_checkpoint(scratch.path(), {}, std::nullopt, 1)->checkpoint) << "not beyond";
+  // The other one took its name: the killed writer did not come to remove this one.
+  std::filesystem::copy(aside, scratch.path() / "step_2");
+  EXPECT_EQ(list_checkpoints(scratch.path()), Steps{2});
+  EXPECT_EQ(checkpoint_folder(scratch.path(), 2), scratch.path() / "step_2");
+}
+
+TEST(Checkpoint, IsNotTakenOfAFolderThatIsCalledAlike) {
+  const Scratch scratch;
+  CheckpointWriter writer(settings_in(scratch.path()));
+  ASSERT_TRUE(save(writer, 2).ok());
+  for (const char* name : {".step_.replaced", ".step_x.replaced", ".replaced", ".step_2", "step_2.replaced",
+                           ".step_2.pruned", ".step_2.branch_0.partial"}) {
+    std::filesystem::rename(checkpoint_folder(scratch.path(), 2), scratch.path() / name);
+    EXPECT_EQ(list_checkpoints(scratch.path()), Steps{}) << name;
+    std::filesystem::rename(scratch.path() / name, scratch.path() / "step_2");
+  }
+}
+
+// Tells which names were taken in a folder by renaming.
+class RenamedNames {
+ public:
+  explicit RenamedNames(const std::filesystem::path& folder) : events_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+    EXPECT_GE(::inotify_add_watch(events_, folder.c_str(), IN_MOVED_TO), 0);
+  }
+  ~RenamedNames() { ::close(events_); }
+  RenamedNames(const RenamedNames&) = delete;
+  RenamedNames& operator=(const RenamedNames&) = delete;
+
+  [[nodiscard]] std::set<std::string> read() const {
+    std::set<std::string> names;
+    std::array<char, 65536> bytes{};
+    const ssize_t count = ::read(events_, bytes.data(), bytes.size());
+    for (ssize_t at = 0; at < count;) {
+      inotify_event event{};
+      std::memcpy(&event, bytes.data() + at, sizeof event);
+      names.emplace(bytes.data() + at + sizeof event);
+      at += static_cast<ssize_t>(sizeof event + event.len);
+    }
+    return names;
+  }
+
+ private:
+  int events_;
+};
+
+// A writer that is killed between two renames would leave no checkpoint under its name.
+TEST(Checkpoint, SwapsNamesWithTheOneThatItReplaces) {
+  const Scratch scratch;
+  for (const char* name : {"a", "b"}) std::filesystem::create_directory(scratch.path() / name);
+  if (::renameat2(AT_FDCWD, (scratch.path() / "a").c_str(), AT_FDCWD, (scratch.path() / "b").c_str(),
+                  RENAME_EXCHANGE) != 0) {
+    GTEST_SKIP() << "this file system cannot swap names";
+  }
+  const std::filesystem::path folder = scratch.path() / "checkpoints";
+  CheckpointWriter writer(settings_in(folder, 1));
+  ASSERT_TRUE(save(writer, 7).ok());
+  const RenamedNames renamed(folder);
+  ASSERT_TRUE(save(writer, 7, 2, 1).ok());
+  const auto names = renamed.read();
+  EXPECT_TRUE(names.contains("step_7"));
+  EXPECT_FALSE(names.contains(".step_7.replaced"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1) << "the old one is removed";
+  EXPECT_EQ(find_checkpoint(folder, {})->checkpoint->manifest().branch, 1U);
 }
 
 TEST(Checkpoint, UnfinishedOnesAreBoundedAndGivenUpWhenALaterOneIsWhole) {

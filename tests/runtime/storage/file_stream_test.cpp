@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <limits>
 #include <random>
 
 #include "runtime/base/compose.h"
@@ -256,6 +257,21 @@ TEST(RemoteFiles, WriteWhatBelongsThereAndNothingElse) {
   for (const std::string name : {"", "..", "a/b", "spawner", "storage", ".hidden", std::string(200, 'x').c_str()}) {
     EXPECT_FALSE(files.keep(chunk_of(name, 0, "x")).ok()) << name;
   }
+}
+
+TEST(RemoteFiles, LeaveTheJournalItsSpace) {
+  const Scratch scratch;
+  RemoteFiles files(scratch.path(), 20, std::numeric_limits<std::uint64_t>::max());
+  const auto refused = files.keep(chunk_of("node7", 0, "hello "));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.failure().error, Error::kIo) << "its sender tries again";
+}
+
+TEST(RemoteFiles, DoNotMakeARunDirectoryThatIsAway) {
+  const Scratch scratch;
+  RemoteFiles files(scratch.path() / "away", 20);
+  EXPECT_FALSE(files.keep(chunk_of("node7", 0, "hello ")).ok());
+  EXPECT_FALSE(std::filesystem::exists(scratch.path() / "away"));
 }
 
 TEST(RemoteFiles, ARefusalIsNewsOncePerFile) {

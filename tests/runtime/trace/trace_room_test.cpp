@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <thread>
+
 #include "runtime/trace/trace_blocks.h"
 #include "runtime/trace/tracer.h"
 #include "tests/runtime/data/scratch.h"
@@ -95,6 +98,61 @@ TEST(TraceRoom, AFullFileTakesNoFurtherLife) {
     EXPECT_EQ(process.lives().size(), 1U);
     EXPECT_LE(process.size(), kRoom);
   }
+}
+
+// The journal needs what such a disk has left.
+TEST(TraceRoom, AFileOnADiskThatIsNearlyFullSaysSoAndGivesTheRingBack) {
+  const Scratch scratch;
+  const std::string path = (scratch.path() / "trace" / "node1.trace").string();
+  const auto tracer = std::make_shared<Tracer>(TracerSettings{TraceLevel::kAll, 64, 0, ring_path_of(path)},
+                                               std::make_shared<ManualClock>());
+  TraceDrain drain(tracer, path, "node1");
+  const ActorTrace actor(tracer, "a");
+  for (int i = 0; i < 10; ++i) actor.record(TraceKind::kFault, {}, 1);
+  ASSERT_TRUE(drain.flush().ok());
+  EXPECT_FALSE(drain.is_full()) << "the control";
+  EXPECT_TRUE(std::filesystem::exists(ring_path_of(path)));
+  drain.leave_on_disk(std::numeric_limits<std::uint64_t>::max());
+  for (int flush = 0; flush < 3; ++flush) {
+    for (int i = 0; i < 10; ++i) actor.record(TraceKind::kFault, {}, 1);
+    ASSERT_TRUE(drain.flush().ok());
+    EXPECT_TRUE(drain.is_full());
+    EXPECT_FALSE(std::filesystem::exists(ring_path_of(path)));
+  }
+  EXPECT_EQ(read_trace_file(path)->at(0).dropped, 10U);
+  EXPECT_TRUE(drain.flush_end().ok());
+  const TraceLife ended = read_trace_file(path)->at(0);
+  EXPECT_EQ(ended.events.size(), 10U);
+  EXPECT_EQ(ended.dropped, 30U);
+  EXPECT_TRUE(ended.is_whole && ended.lacks_end);
+}
+
+TEST(TraceRoom, ARingIsClosedWhileOthersRecord) {
+  const Scratch scratch;
+  TraceRing ring(RingMemory::in_file((scratch.path() / "a.ring").string(), 64, {}));
+  std::vector<std::jthread> actors;
+  for (int actor = 0; actor < 4; ++actor) {
+    actors.emplace_back([&ring](const std::stop_token& stop) {
+      while (!stop.stop_requested()) ring.push(TraceEvent{});
+    });
+  }
+  while (ring.dropped() == 0) std::this_thread::yield();
+  ring.close();
+  actors.clear();
+  EXPECT_FALSE(ring.push(TraceEvent{}));
+  EXPECT_FALSE(std::filesystem::exists(scratch.path() / "a.ring"));
+}
+
+TEST(TraceRoom, AProcessMakesNoDirectoryOfARunThatIsAway) {
+  const Scratch scratch;
+  const std::string path = (scratch.path() / "away" / "trace" / "node1.trace").string();
+  const auto tracer = std::make_shared<Tracer>(TracerSettings{TraceLevel::kAll, 64, 0, ring_path_of(path)},
+                                               std::make_shared<ManualClock>());
+  TraceDrain drain(tracer, path, "node1");
+  EXPECT_FALSE(drain.flush().ok());
+  EXPECT_FALSE(std::filesystem::exists(scratch.path() / "away"));
+  std::filesystem::create_directory(scratch.path() / "away");
+  EXPECT_TRUE(drain.flush().ok()) << "it is back";
 }
 
 TEST(TraceRoom, AFileWithoutABoundTakesEverything) {  // the control

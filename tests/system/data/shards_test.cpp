@@ -104,6 +104,29 @@ TEST_F(Shards, ThatGoAwayAreWaitedFor) {
   }
 }
 
+TEST_F(Shards, ThatAreAwayDoNotKeepAStoppedRun) {
+  for (const auto& [signal, status] : {std::pair{SIGINT, 130}, std::pair{SIGTERM, 75}}) {
+    const std::string name = "run" + std::to_string(status);
+    Program& program = scene_.start(train(scene_, name, small(kEndless)));
+    ASSERT_TRUE(scene_.wait_for_steps(3, name));
+    fs::rename(folder(), scene_.folder() / "away");
+    ASSERT_TRUE(wait_until([&] { return has_event("data_unreadable", ".bin", name); }, kRunLimit));
+    program.signal(signal);
+    EXPECT_EQ(program.wait(kRunLimit), status) << program.err();
+    EXPECT_NE(program.err().find("its text cannot be read"), std::string::npos) << program.err();
+    fs::rename(scene_.folder() / "away", folder());
+    const RunRecords records = scene_.records(name);
+    ASSERT_EQ(records.finals.size(), 1U);
+    EXPECT_EQ(records.finals[0].event, "stopped");
+    EXPECT_EQ(records.finals[0].steps, records.steps.size()) << "nothing that was committed is lost";
+    EXPECT_EQ(scene_.run_to_end({"trace", "check", scene_.run(name).string()}), 0);
+    const std::string steps = std::to_string(records.steps.size() + 3);
+    ASSERT_EQ(scene_.run_to_end({"train", "--resume", scene_.run(name).string(), "--steps", steps}), 0);
+    ASSERT_EQ(scene_.run_to_end(train(scene_, name + "-one", small(kEndless), {"--single", "--steps", steps})), 0);
+    EXPECT_EQ(scene_.records(name).weights(), scene_.records(name + "-one").weights());
+  }
+}
+
 // A download that has not ended, which neither the spawner nor storage takes for the run's when it comes back.
 TEST_F(Shards, ThatComeMeanwhileAreNotOfTheRun) {
   Program& program = scene_.start(train(scene_, "run", small(kEndless)));

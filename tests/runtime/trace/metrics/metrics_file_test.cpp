@@ -2,6 +2,7 @@
 #include "runtime/trace/metrics/metrics_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 
 #include <csignal>
@@ -200,6 +201,20 @@ TEST(MetricsFile, ALineThatTheDiskRefusesLeavesNoPart) {
   ASSERT_TRUE(file->append("second").ok());
   EXPECT_EQ(read_file(path).value(), "first\nsecond\n");
   EXPECT_FALSE(MetricsFile::open("/nowhere/at/all").ok());
+}
+
+TEST(MetricsFile, LeavesTheJournalItsSpace) {
+  const Scratch scratch;
+  if (::mount("shoal", scratch.path().c_str(), "tmpfs", 0, "size=512k") != 0) GTEST_SKIP() << "cannot mount a tmpfs";
+  {
+    auto file = MetricsFile::open((scratch.path() / "metrics.jsonl").string());
+    const std::string line(10'000, 'x');
+    int lines = 0;
+    while (lines < 100 && file->append(line).ok()) ++lines;
+    EXPECT_GT(lines, 0);
+    EXPECT_LT(lines, 30) << "some 25 are half of it";
+  }
+  ::umount(scratch.path().c_str());
 }
 
 }  // namespace
