@@ -119,6 +119,7 @@ NodeAgentActor::behavior_type node_agent(Self self, NodeAgentSettings settings) 
           [self](const SpawnStage& order) { perform(self, self->state.core->spawn(order)); },
           [self](const EndStage& order) { perform(self, self->state.core->end_stage(order)); },
           [self](const HeartbeatEcho& echo) { self->state.core->hear_echo(echo, now(self)); },
+          [self](const LeaveRun& order) { perform(self, self->state.core->leave(order)); },
           [self](const EndProcess& order) { perform(self, self->state.core->end(order)); },
           [self](const ProcessLost& lost) { perform(self, self->state.core->spawner_lost(lost)); },
       }),

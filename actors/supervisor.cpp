@@ -149,6 +149,7 @@ void tick(Self self) {
 
 [[nodiscard]] Status replay(SupervisorState& state) {
   JournalStore& journal = *state.settings.journal;
+  state.core->replay_kernels(journal.kernels());
   JournalPosition after = journal.begins_after();
   const JournalPosition last = journal.last_position();
   if (after > JournalPosition{}) {

@@ -64,6 +64,10 @@ struct Performer {
     if (!kept) log_warn("supervisor", kept.failure().message, "; the journal keeps all entries until the next one");
     return true;
   }
+  bool operator()(const KeepKernels& effect) const {
+    const Status kept = self->state.settings.journal->keep_kernels(effect.kernels);
+    return kept ? true : halt(kept.failure());
+  }
   bool operator()(const ReserveNumbers& effect) const {
     const auto kind = effect.are_processes ? IncarnationKind::kProcess : IncarnationKind::kActor;
     const std::uint64_t count = std::max<std::uint64_t>(kNumbersReserved, effect.count_min);

@@ -72,6 +72,7 @@ struct Letter {
     revocations @55 :C.Revocations;
     peerRefused @56 :V.PeerRefused;
     fetchShard @57 :T.FetchShard;
+    leaveRun @58 :V.LeaveRun;
   }
   span @50 :UInt64;
 }

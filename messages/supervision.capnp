@@ -83,6 +83,10 @@ struct EndProcess {
   storageWaits @2 :Bool;
 }
 
+struct LeaveRun {
+  reason @0 :Text;
+}
+
 struct ProcessNote {  # Leaving, ProcessLost
   process @0 :UInt64;
   reason @1 :Text;

@@ -2,7 +2,7 @@
 //
 //   supervisor ──SpawnStage | EndStage──▶ node_agent ──StageReady (by the stage) | StageEnded──▶ supervisor
 //   node_agent ──Heartbeat──▶ supervisor ──HeartbeatEcho──▶ node_agent
-//   supervisor ──EndProcess──▶ node_agent ──Leaving──▶ supervisor
+//   supervisor ──LeaveRun──▶ node_agent ──Leaving──▶ supervisor ──EndProcess──▶ node_agent
 //   router ──ProcessLost | PeerUnreachable──▶ its supervisor
 //   node_agent ──PeerRefused──▶ supervisor
 #pragma once
@@ -100,6 +100,12 @@ struct EndProcess {
   std::uint32_t exit_status = 0;
   bool storage_waits = false;  // for the ends of its log and its trace
   friend bool operator==(const EndProcess&, const EndProcess&) = default;
+};
+
+// Leave between two steps: the process says Leaving until it is told to end, also to the next spawner.
+struct LeaveRun {
+  std::string reason;
+  friend bool operator==(const LeaveRun&, const LeaveRun&) = default;
 };
 
 struct Leaving {

@@ -51,6 +51,7 @@
   ROW(Heartbeat,        kNode | kStorage, kLink,    kProcess,  kAgain, control,    kSupervisor) \
   ROW(HeartbeatEcho,    kSpawner,         kLink,    kNobody,   kAgain, control,    kNodeAgent) \
   ROW(EndProcess,       kSpawner,         kLink,    kNobody,   kOnce,  control,    kNodeAgent) \
+  ROW(LeaveRun,         kSpawner,         kLink,    kNobody,   kOnce,  control,    kNodeAgent) \
   ROW(Leaving,          kNode | kStorage, kLink,    kProcess,  kOnce,  control,    kSupervisor) \
   ROW(ProcessLost,      kNobody,          kLink,    kNobody,   kAgain, control,    kSupervisor | kNodeAgent) \
   ROW(PeerUnreachable,  kNode | kStorage, kLink,    kProcess,  kAgain, control,    kSupervisor) \

@@ -106,6 +106,8 @@ SHOAL_FIELDS(EndProcess) {
   FIELD(storage_waits, StorageWaits);
 }
 
+SHOAL_FIELDS(LeaveRun) { FIELD(reason, Reason); }
+
 SHOAL_FIELDS(Leaving) {
   FIELD(process, Process);
   FIELD(reason, Reason);

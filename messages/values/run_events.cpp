@@ -22,7 +22,9 @@ constexpr std::array kRows = {
                 "the run goes back to a checkpoint: a stage lost its last replica, or a start found nothing newer"},
     RunEventRow{kBranch, "branch", kCalm, "the branch",
                 "a person begins a branch (`--branch`), with these keys changed"},
-    RunEventRow{kStopping, "stopping", kCalm, "`run`", "a signal asked for the end: the step in progress is finished"},
+    RunEventRow{
+        kStopping, "stopping", kCalm, "`run`",
+        "a signal asked for the end: the step in progress is finished, or dropped where its text cannot be read"},
     RunEventRow{kStopped, "stopped", kCalm, "", "the run is saved and stopped; `--resume` goes on"},
     RunEventRow{kFinished, "finished", kCalm, "", "the run has made all its steps"},
     RunEventRow{kFailed, "failed", kDisturbs, "`run`", "the run has ended by an error, which the reason says"},
@@ -116,9 +118,10 @@ constexpr std::array kRows = {
                 "one is made later: others are under way, or storage is away"},
     RunEventRow{kCheckpointRepeated, "checkpoint_repeated", kDisturbs, "`step_N`",
                 "a part of one was lost on its way: a later step is saved, or it is sent again"},
-    RunEventRow{kCheckpointFailed, "checkpoint_failed", kDisturbs, "`step_N`", "one could not be written"},
+    RunEventRow{kCheckpointFailed, "checkpoint_failed", kDisturbs, "`step_N`",
+                "one could not be written; `status` says so until one is"},
     RunEventRow{kCheckpointUnreadable, "checkpoint_unreadable", kDisturbs, "`run`",
-                "the newest one cannot be read: again later, or passed over"},
+                "the newest one cannot be read, or none is there: again later, or passed over"},
     RunEventRow{kSummary, "summary", kCalm, "", "sums over the run and its newest start, before its last line"},
     RunEventRow{kLinesLost, "lines_lost", kDisturbs, "the file", "so many lines before this one could not be written"},
 };

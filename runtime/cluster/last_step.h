@@ -3,7 +3,8 @@
 //   training ──a stop, or the target──▶ the last step is committed ──its checkpoint──▶ saved ──its evaluation──▶
 //   nothing more; a run that was stopped is not evaluated
 //
-// A failure that was ordered (training diverged: what is good is saved first) is not undone by a stop. Pure.
+// Where the step in progress cannot be made, the newest commit is the last one. A failure that was ordered (training
+// diverged, the journal refuses: what is good is saved first) is not undone by a stop. Pure.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace shoal {
 
 struct StopOrder {
   std::string reason;
-  RunEventKind kind{};  // kStopped, or kFailed: training diverged
+  RunEventKind kind{};  // kStopped, or kFailed: training diverged, or no further step can be recorded
   int exit_status = 0;
 };
 
@@ -35,6 +36,8 @@ class LastStep {
   // True when the commit after which so many steps are committed is the last one.
   [[nodiscard]] bool is_at(std::uint64_t version) const { return stop_ || version >= steps_target_; }
   void committed(bool is_last) { is_committed_ = is_last; }
+  // Drops the step in progress: nothing of it is committed, and the state after the newest commit is saved.
+  void drop_step() { is_committed_ = true; }
   // The state that the run begins with, or goes on from: so many steps.
   void begin_from(std::uint64_t version) { is_committed_ = version >= steps_target_; }
   // The run is thrown back: what was done of its end is done again.

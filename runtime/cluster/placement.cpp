@@ -17,7 +17,7 @@ std::optional<std::vector<Placement>> place(std::vector<Worker> workers, std::ui
     for (std::uint32_t stage = 0; stage < stages; ++stage) {
       if (slot >= replicas.of(StageId{stage})) continue;
       const auto cost = [&](const Worker& worker) {
-        return std::tuple(serves[{worker.node, stage}], used[worker.node], worker.process);
+        return std::tuple(worker.choice, serves[{worker.node, stage}], used[worker.node], worker.process);
       };
       const auto best = std::min_element(workers.begin(), workers.end(),
                                          [&](const Worker& a, const Worker& b) { return cost(a) < cost(b); });

@@ -2,7 +2,8 @@
 //
 // Waits until there are workers for all replicas. A slot goes to the free worker whose node serves that stage least,
 // then to the one on the least used node, then to the one that joined first: so the replicas of a stage sit on
-// different nodes where that is possible, and losing a node costs a stage as little as it can. The rest are spares.
+// different nodes where that is possible, and losing a node costs a stage as little as it can. The rest are spares:
+// before all others those that could not start a replica, or rest.
 //
 // Four decisions say who has which place:
 //   at a start            place_machines() (balance/machine_places.h), by speed and memory; of equal machines place()

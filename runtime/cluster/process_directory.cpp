@@ -14,9 +14,15 @@ namespace {
 
 const Bound kLostMax{"supervision.lost_processes_remembered", 1000};
 
+[[nodiscard]] std::string refusal_of_kernels(const std::string& difference) {
+  return difference +
+         "; exact mode promises equal bits only on equal kernels: set sync.allow_mixed_kernels to accept it";
+}
+
 }  // namespace
 
-std::variant<Admitted, NotAdmitted> ProcessDirectory::admit(const Join& join, ProcessIncarnation next) {
+std::variant<Admitted, NotAdmitted> ProcessDirectory::admit(const Join& join, ProcessIncarnation next,
+                                                            Standing standing) {
   Admitted admitted{next, true, std::nullopt, {}};
   for (const auto& [process, record] : processes_) {
     if (!record.is_alive) continue;
@@ -32,38 +38,48 @@ std::variant<Admitted, NotAdmitted> ProcessDirectory::admit(const Join& join, Pr
       admitted.replaces = process;
     }
   }
-  admitted.warning = difference_in_kernels(join);
+  admitted.warning = difference_in_kernels(join, standing);
   if (rule_ == FingerprintRule::kMustAgree && !admitted.warning.empty()) {
-    return NotAdmitted{JoinRefusal::kMixedKernels,
-                       admitted.warning +
-                           "; exact mode promises equal bits only on equal "
-                           "kernels: set sync.allow_mixed_kernels to accept it",
-                       std::nullopt};
+    return NotAdmitted{JoinRefusal::kMixedKernels, refusal_of_kernels(admitted.warning), std::nullopt};
   }
   processes_[next] = ProcessRecord{join};
   return admitted;
 }
 
-std::string ProcessDirectory::difference_in_kernels(const Join& join) const {
+std::string ProcessDirectory::difference_in_kernels(const Join& join, Standing standing) const {
   if (join.role != ProcessRole::kNode) return {};
-  const auto kernels_of = [&](const Join& of) { return kernels_used(of.fingerprint.text, precision_); };
-  const auto difference = [&](const Join& other, const char* who) {
-    return compose("kernels of '", join.name, "' (", kernels_of(join), ") differ from those of '", other.name, "', ",
-                   who, " (", kernels_of(other), ")");
+  const std::string own = kernels_used(join.fingerprint.text, precision_);
+  const auto difference = [&](const std::string& whose, const std::string& kernels) {
+    return compose("kernels of '", join.name, "' (", own, ") differ from those ", whose, " (", kernels, ")");
   };
-  if (trained_first_) {
-    const bool are_equal = kernels_of(*trained_first_) == kernels_of(join);
-    return are_equal ? std::string() : difference(*trained_first_, "with which the run has trained");
+  if (kernels_) {
+    const std::string of_run = kernels_used(*kernels_, precision_);
+    return of_run == own ? std::string() : difference("with which the run has trained", of_run);
   }
+  if (standing == Standing::kMember) return {};
   for (const auto& [process, record] : processes_) {
-    const bool is_worker = record.is_alive && record.join.role == ProcessRole::kNode;
-    if (is_worker && kernels_of(record.join) != kernels_of(join)) return difference(record.join, "which is here");
+    if (!record.is_alive || record.join.role != ProcessRole::kNode) continue;
+    const std::string other = kernels_used(record.join.fingerprint.text, precision_);
+    if (other != own) return difference(compose("of '", record.join.name, "', which is here"), other);
   }
   return {};
 }
 
-void ProcessDirectory::trains(ProcessIncarnation process) {
-  if (const ProcessRecord* record = find(process); record != nullptr && !trained_first_) trained_first_ = record->join;
+bool ProcessDirectory::trains(ProcessIncarnation process) {
+  const ProcessRecord* record = find(process);
+  if (record == nullptr || kernels_) return false;
+  kernels_ = record->join.fingerprint.text;
+  return true;
+}
+
+std::vector<UnlikeWorker> ProcessDirectory::unlike() const {
+  std::vector<UnlikeWorker> found;
+  if (rule_ != FingerprintRule::kMustAgree || !kernels_) return found;
+  for (const auto& [process, record] : processes_) {
+    const std::string difference = difference_in_kernels(record.join, Standing::kNewcomer);
+    if (record.is_alive && !difference.empty()) found.push_back({process, refusal_of_kernels(difference)});
+  }
+  return found;
 }
 
 bool ProcessDirectory::lose(ProcessIncarnation process, const std::string& why) {

@@ -3,15 +3,16 @@
 // A process incarnation is given once. A repeated Join (same nonce) of a live process gets the same answer. Two live
 // processes never share (name, device index): the second is refused, unless the first one's link is broken or it says
 // that it was the first one before its link broke. Kernels are those that the run has trained with, whoever is left of
-// those who did; before that, those of whoever is there. A process that its keeper starts in the place of one that was
-// put out, or left, is to go, too: by the number of its keeper it is told from one that a person has started again.
-// Pure: numbers come in.
+// those who did; before that, those of whoever is there, unless a member comes back with others: then whoever is there
+// has the wrong ones. A process that its keeper starts in the place of one that was put out, or left, is to go, too: by
+// the number of its keeper it is told from one that a person has started again. Pure: numbers come in.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -23,6 +24,9 @@
 namespace shoal {
 
 enum class FingerprintRule { kMustAgree, kMayDiffer };
+
+// A member comes back with its state: where the kernels of the run are not known, they are its own.
+enum class Standing { kNewcomer, kMember };
 
 struct Admitted {
   ProcessIncarnation process;
@@ -45,6 +49,12 @@ struct ProcessRecord {
   bool has_left = false;  // told so: nobody starts it again by itself
   std::string lost_why{};
   DeviceUse use{};  // as it told last
+};
+
+// A worker that was admitted before the kernels of the run were known, and has others.
+struct UnlikeWorker {
+  ProcessIncarnation process;
+  std::string why;
 };
 
 // A worker that was lost, as a person names it, and why.
@@ -81,15 +91,23 @@ class ProcessDirectory {
       : rule_(rule), precision_(precision) {}
 
   // `next` is used up only when is_new is returned.
-  [[nodiscard]] std::variant<Admitted, NotAdmitted> admit(const Join& join, ProcessIncarnation next);
+  [[nodiscard]] std::variant<Admitted, NotAdmitted> admit(const Join& join, ProcessIncarnation next,
+                                                          Standing standing = Standing::kNewcomer);
   // False when it was not alive.
   bool lose(ProcessIncarnation process, const std::string& why = {});
   // The process is about to be lost, and is not to come back: whatever it says later is answered so.
   void evict(ProcessIncarnation process);
   // The process is about to be lost because it leaves.
   void leave(ProcessIncarnation process);
-  // The process is a member: from now on the run's kernels are known, the first one's.
-  void trains(ProcessIncarnation process);
+  // The run has trained with these before this term.
+  void has_trained_with(std::string kernels) { kernels_ = std::move(kernels); }
+  // The process is a member, or is about to be: from now on the run's kernels are known, the first one's. True: they
+  // were not.
+  bool trains(ProcessIncarnation process);
+  // Returns the fingerprint that the run has trained with; none: nobody knows one.
+  [[nodiscard]] const std::optional<std::string>& kernels() const { return kernels_; }
+  // Returns those alive whose kernels differ from the run's and must not; none while the run's are not known.
+  [[nodiscard]] std::vector<UnlikeWorker> unlike() const;
   void set_linked(ProcessIncarnation process, bool is_linked);
   void note_use(ProcessIncarnation process, const DeviceUse& use);
 
@@ -124,11 +142,11 @@ class ProcessDirectory {
   // Returns those of them that were lost and whose keepers start others.
   [[nodiscard]] std::vector<const ProcessRecord*> lost_newest() const;
   // Why this worker's kernels are not the run's; empty: they are, or nobody knows yet.
-  [[nodiscard]] std::string difference_in_kernels(const Join& join) const;
+  [[nodiscard]] std::string difference_in_kernels(const Join& join, Standing standing) const;
 
   FingerprintRule rule_;
   Precision precision_;
-  std::optional<Join> trained_first_;
+  std::optional<std::string> kernels_;  // whole; of whoever trained first
   std::map<ProcessIncarnation, ProcessRecord> processes_;
 };
 

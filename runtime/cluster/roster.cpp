@@ -13,14 +13,14 @@ void Roster::follow(const JournalEntry& entry) {
     removing.erase(removed->replica);
     ended.erase(removed->replica);
     // Another worker has this one's place: nobody waits for it to come back to it.
-    if (giving_way == removed->replica && member) slots[{removed->stage, member->slot}].last_worker.clear();
+    const auto past = member ? slots.find({removed->stage, member->slot}) : slots.end();
+    if (giving_way == removed->replica && past != slots.end()) past->second.last_worker.clear();
     if (giving_way == removed->replica) giving_way.reset();
   }
   if (const auto* added = std::get_if<AddReplica>(&entry.body)) {
     SlotPast& slot = slots[{added->stage, added->slot}];
     ++slot.times_added;
     slot.last_worker = processes.name_of(added->process);
-    processes.trains(added->process);
   }
 }
 
@@ -35,7 +35,6 @@ std::vector<ServedReplica> Roster::compare(const Join& join, ProcessIncarnation 
       continue;
     }
     served.insert(replica.replica);
-    processes.trains(process);
   }
   for (std::uint32_t stage = 0; stage < view.stage_count(); ++stage) {
     for (const ReplicaMember& member : view.replicas_of(StageId{stage})) {

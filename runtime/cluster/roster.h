@@ -25,8 +25,8 @@ namespace shoal {
 
 // Past of a replica's place in a stage, as far as this term of the spawner knows.
 struct SlotPast {
-  std::uint32_t times_added = 0;
-  std::string last_worker;  // by name: who served it
+  std::uint32_t times_added = 0;  // at least one, once there is an entry of it
+  std::string last_worker;        // by name: who served it
 };
 
 // A replica that is to serve another stage: it leaves its own, then its worker joins the other one (P-28d). The duty of

@@ -15,10 +15,14 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/ensure.h"
 #include "runtime/base/sha256.h"
+#include "runtime/journal/sqlite/statement.h"
 
 namespace shoal {
 
 namespace {
+
+using sqlite::Database;
+using sqlite::Statement;
 
 constexpr const char* kFormat = "shoal-journal-1";
 constexpr const char* kFormatOfOneThatWasCut = "shoal-journal-2";
@@ -72,59 +76,6 @@ constexpr std::uintmax_t kRoomForLog = std::uintmax_t{64} << 20U;
   return kKinds[body.index()];
 }
 
-struct CloseDatabase {
-  void operator()(sqlite3* database) const { sqlite3_close(database); }
-};
-using Database = std::unique_ptr<sqlite3, CloseDatabase>;
-
-// One prepared statement and its bindings; a failed one remembers so until run() or next() reports it.
-class Statement {
- public:
-  Statement(sqlite3* database, std::string_view sql) {
-    code_ = sqlite3_prepare_v2(database, sql.data(), static_cast<int>(sql.size()), &statement_, nullptr);
-  }
-  ~Statement() { sqlite3_finalize(statement_); }
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-
-  Statement& bind(std::uint64_t number) {
-    return keep(code_ == SQLITE_OK ? sqlite3_bind_int64(statement_, ++bound_, static_cast<sqlite3_int64>(number)) : 0);
-  }
-  Statement& bind(std::string_view text) {
-    return keep(code_ == SQLITE_OK ? sqlite3_bind_text(statement_, ++bound_, text.data(), static_cast<int>(text.size()),
-                                                       SQLITE_TRANSIENT)
-                                   : 0);
-  }
-  Statement& bind_bytes(std::span<const char> bytes) {
-    return keep(code_ == SQLITE_OK
-                    ? sqlite3_bind_blob64(statement_, ++bound_, bytes.data(), bytes.size(), SQLITE_TRANSIENT)
-                    : 0);
-  }
-  // SQLITE_ROW, SQLITE_DONE or an error code.
-  [[nodiscard]] int next() { return code_ == SQLITE_OK ? sqlite3_step(statement_) : code_; }
-
-  [[nodiscard]] std::uint64_t number(int column) const {
-    return static_cast<std::uint64_t>(sqlite3_column_int64(statement_, column));
-  }
-  [[nodiscard]] std::span<const char> bytes(int column) const {
-    const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, column));
-    return {data, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
-  }
-  [[nodiscard]] std::string text(int column) const {
-    const std::span<const char> found = bytes(column);
-    return {found.begin(), found.end()};
-  }
-
- private:
-  Statement& keep(int code) {
-    if (code != SQLITE_OK) code_ = code;
-    return *this;
-  }
-  sqlite3_stmt* statement_ = nullptr;
-  int code_ = SQLITE_OK;
-  int bound_ = 0;
-};
-
 class SqliteJournal final : public JournalStore {
  public:
   SqliteJournal(Database database, std::filesystem::path path)
@@ -133,6 +84,7 @@ class SqliteJournal final : public JournalStore {
   [[nodiscard]] RunId run() const override { return run_; }
   [[nodiscard]] JournalPosition last_position() const override { return last_; }
   [[nodiscard]] JournalPosition begins_after() const override { return begins_after_; }
+  [[nodiscard]] std::string kernels() const override { return kernels_; }
 
   [[nodiscard]] Status lock();
   [[nodiscard]] Status make_tables(RunId run);
@@ -146,6 +98,7 @@ class SqliteJournal final : public JournalStore {
   [[nodiscard]] Result<std::vector<JournalEntry>> load(JournalPosition after, std::size_t count_max) override;
   [[nodiscard]] Result<IncarnationBlock> reserve(IncarnationKind kind, std::uint64_t count) override;
   [[nodiscard]] Result<Term> begin_term() override;
+  [[nodiscard]] Status keep_kernels(const std::string& kernels) override;
   [[nodiscard]] Status note(const NamedBranch& branch);
   [[nodiscard]] Result<std::vector<NamedBranch>> named_branches();
 
@@ -163,6 +116,7 @@ class SqliteJournal final : public JournalStore {
   Database database_;
   std::filesystem::path path_;
   RunId run_;
+  std::string kernels_;
   JournalPosition begins_after_;
   JournalPosition last_;
 };
@@ -226,7 +180,8 @@ void SqliteJournal::allocate_log() {
 
 Status SqliteJournal::read_meta() {
   Statement statement(database_.get(),
-                      "SELECT (SELECT value FROM meta WHERE key='format'), (SELECT value FROM meta WHERE key='run')");
+                      "SELECT (SELECT value FROM meta WHERE key='format'), (SELECT value FROM meta WHERE key='run'),"
+                      " (SELECT value FROM meta WHERE key='kernels')");
   const int code = statement.next();
   if (code != SQLITE_ROW) return failure(code, "be read");
   if (statement.text(0) != kFormat && statement.text(0) != kFormatOfOneThatWasCut) {
@@ -239,6 +194,7 @@ Status SqliteJournal::read_meta() {
     return fail(Error::kInvalidData,
                 compose("journal ", path_.string(), ": its run is '", run, "', no number; restore it from a copy"));
   }
+  kernels_ = statement.text(2);
   if (Status read = read_beginning(statement.text(0)); !read) return read;
   return count_entries();
 }
@@ -384,6 +340,14 @@ Result<Term> SqliteJournal::begin_term() {
   const auto term = advance("term", 1);
   if (!term) return term.failure();
   return Term{*term};
+}
+
+Status SqliteJournal::keep_kernels(const std::string& kernels) {
+  Statement put(database_.get(), "INSERT OR REPLACE INTO meta VALUES('kernels', ?)");
+  put.bind(kernels);
+  const Status done = run_once(put, "record the run's kernels");
+  if (done) kernels_ = kernels;
+  return done;
 }
 
 Status SqliteJournal::note(const NamedBranch& branch) {

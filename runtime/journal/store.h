@@ -5,7 +5,8 @@
 // call (WAL, synchronous=FULL). One process owns a journal: it stays locked while open. Entries are stored as codec.h
 // writes them, each with its SHA-256, under contiguous positions; anything else is kInvalidData on reading.
 //
-//   meta(key, value)   entries(position, branch, term, kind, sha256, entry)   counters(name, value)
+//   meta(key, value)   format, run; kernels, from the first replicas on
+//   entries(position, branch, term, kind, sha256, entry)   counters(name, value)
 //   snapshots(position, sha256, snapshot)   at most one, in place of the entries up to its position; from the first on
 //                                           the format is 2: a version that knows of none refuses the file
 //   branches(name, branch, step, changes)     those that a person began, for people: nothing here follows from them
@@ -59,6 +60,11 @@ class JournalStore {
   [[nodiscard]] virtual Result<IncarnationBlock> reserve(IncarnationKind kind, std::uint64_t count) = 0;
   // The term of this start of the spawner: one more than the last.
   [[nodiscard]] virtual Result<Term> begin_term() = 0;
+  // Returns the kernels that the run has trained with, as a fingerprint names them; empty: it has not, or a version
+  // that did not record them wrote this.
+  [[nodiscard]] virtual std::string kernels() const = 0;
+  // Records these in place of others; empty: none count any more. Durable on return.
+  [[nodiscard]] virtual Status keep_kernels(const std::string& kernels) = 0;
 };
 
 // Says whether something beside the journal tells of entries: then a journal without any was lost.

@@ -66,6 +66,11 @@ class MemoryJournal final : public JournalStore {
   }
 
   [[nodiscard]] Result<Term> begin_term() override { return Term{++term_}; }
+  [[nodiscard]] std::string kernels() const override { return kernels_; }
+  [[nodiscard]] Status keep_kernels(const std::string& kernels) override {
+    kernels_ = kernels;
+    return Done{};
+  }
 
  private:
   RunId run_;
@@ -75,6 +80,7 @@ class MemoryJournal final : public JournalStore {
   std::uint64_t last_process_ = 0;
   std::uint64_t last_actor_ = 0;
   std::uint64_t term_ = 0;
+  std::string kernels_;
 };
 
 }  // namespace

@@ -135,14 +135,22 @@ NodeEffects NodeCore::spawner_lost(const ProcessLost& lost) {
 }
 
 NodeEffects NodeCore::leave(Instant now) {
-  if (!leaving_since_) leaving_since_ = now;
+  if (!signalled_at_) signalled_at_ = now;
+  if (!leaves_because_) leaves_because_ = "it was asked to leave";
   return press_to_leave(now);
 }
 
-// Without a spawner to hear it, what the process serves is worth a short wait.
+// The spawner that said so has heard it already.
+NodeEffects NodeCore::leave(const LeaveRun& order) {
+  if (!leaves_because_) leaves_because_ = order.reason;
+  return {};
+}
+
+// Without a spawner to hear it, what the process serves is worth a short wait after a signal, whose sender may have set
+// a deadline. A node that a person drained waits for the spawner as others do.
 NodeEffects NodeCore::press_to_leave(Instant now) {
-  if (standing_ == Standing::kIn) return {TellSupervisor{Leaving{welcome_.process, "it was asked to leave"}}};
-  const bool is_waiting = !stages_.is_empty() && now - *leaving_since_ < kPartingTime;
+  if (standing_ == Standing::kIn) return {TellSupervisor{Leaving{welcome_.process, *leaves_because_}}};
+  const bool is_waiting = !signalled_at_ || (!stages_.is_empty() && now - *signalled_at_ < kPartingTime);
   if (is_waiting) return {};
   return end_process(0, "asked to leave, and no spawner answers");
 }
@@ -172,7 +180,7 @@ NodeEffects NodeCore::tick(std::vector<ActorHealth> actors, const DeviceUse& use
   if (is_in) out.push_back(beat(std::move(actors), use, now));
   add(out, stages_.ask(now));
   if (standing_ != Standing::kEnding) add(out, give_up_a_hang(now));
-  if (leaving_since_) add(out, press_to_leave(now));
+  if (leaves_because_) add(out, press_to_leave(now));
   if (standing_ == Standing::kJoining) out.push_back(ask_to_join());
   return out;
 }

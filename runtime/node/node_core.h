@@ -45,8 +45,10 @@ class NodeCore {
   [[nodiscard]] NodeEffects welcomed(const Welcome& welcome);
   [[nodiscard]] NodeEffects refused(const JoinRefused& refusal);
   [[nodiscard]] NodeEffects spawner_lost(const ProcessLost& lost);
-  // A person, or a signal, wants this process to leave.
+  // A signal wants this process to leave.
   [[nodiscard]] NodeEffects leave(Instant now);
+  // A person does, by the spawner.
+  [[nodiscard]] NodeEffects leave(const LeaveRun& order);
   [[nodiscard]] NodeEffects end(const EndProcess& order);
   [[nodiscard]] NodeEffects fail(const Inject& order);
   // actors: of this process, as its heartbeats tell.
@@ -88,7 +90,9 @@ class NodeCore {
   HostedStages stages_;
   std::uint64_t heartbeats_ = 0;
   std::uint32_t names_taken_ = 0;  // refusals in a row
-  std::optional<Instant> leaving_since_;
+  // Said to the supervisor until it lets this process go.
+  std::optional<std::string> leaves_because_;
+  std::optional<Instant> signalled_at_;
   ClockOffsets clock_offsets_;  // of the spawner's clock
 };
 

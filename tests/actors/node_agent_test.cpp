@@ -206,6 +206,16 @@ TEST_F(NodeAgentTest, SaysThatItLeavesUntilItIsLetGo) {
   EXPECT_EQ(ended_, 0);
 }
 
+TEST_F(NodeAgentTest, SaysThatItLeavesWhenAPersonDrainsIt) {
+  welcome(Term{1});
+  spawn_stage(31);
+  lone_.give(agent_, LeaveRun{"shoal drain"});
+  lone_.advance(1s);
+  const auto said = lone_.sent<Leaving>();
+  ASSERT_FALSE(said.empty());
+  EXPECT_EQ(said.back().reason, "shoal drain");
+}
+
 TEST_F(NodeAgentTest, LeavesByItselfWhenNoSpawnerAnswers) {
   welcome(Term{1});
   spawn_stage(31);

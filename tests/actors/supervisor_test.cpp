@@ -42,6 +42,11 @@ class BrittleJournal final : public JournalStore {
     return inner_->reserve(kind, count);
   }
   [[nodiscard]] Result<Term> begin_term() override { return inner_->begin_term(); }
+  [[nodiscard]] std::string kernels() const override { return inner_->kernels(); }
+  [[nodiscard]] Status keep_kernels(const std::string& kernels) override {
+    if (is_full) return fail(Error::kIo, "journal: no space left on device");
+    return inner_->keep_kernels(kernels);
+  }
   [[nodiscard]] WholeJournal& whole() { return *inner_; }
   bool is_full = false;
   bool is_damaged = false;
@@ -184,6 +189,7 @@ class World {
     Join join;
     join.name = "node1";
     join.nonce = 7;
+    join.fingerprint.text = "gemm a";
     tell(join);
     const SpawnStage order = all<SpawnStage>().at(0);
     tell(StageReady{order.stage, order.replica, {}, 0, 1});
@@ -227,6 +233,24 @@ TEST(SupervisorActor, HaltsWithTheCommitThatCannotBeRecorded) {
   EXPECT_EQ(world.all<JournalEntries>().size(), before);
   world.advance(std::chrono::seconds(10));
   EXPECT_EQ(world.seen->exit_status, 3);
+}
+
+TEST(SupervisorActor, RecordsTheKernelsOfTheRunAndKnowsThemAtItsNextStart) {
+  World world;
+  EXPECT_EQ(world.seen->journal->kernels(), "");
+  world.train();
+  EXPECT_EQ(world.seen->journal->kernels(), "gemm a");
+  for (const char* kernels : {"gemm a", "gemm b"}) {
+    World next({}, world.seen->journal);
+    Join join;
+    join.name = "node2";
+    join.nonce = 8;
+    join.fingerprint.text = kernels;
+    next.tell(join);
+    const auto events = next.all<RunEvent>();
+    const auto is_warning = [](const RunEvent& event) { return event.kind == RunEventKind::kMixedKernels; };
+    EXPECT_EQ(std::ranges::any_of(events, is_warning), std::string(kernels) == "gemm b");
+  }
 }
 
 // The checkpoint found its place on the disk, and the last entry did not.

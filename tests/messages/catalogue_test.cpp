@@ -42,7 +42,7 @@ TEST(Catalogue, FindsTheTensorsThatTheCodecFinds) {
 TEST(Catalogue, LetsNobodyButTheSpawnerGiveOrders) {
   for (const MessageBody& order : std::initializer_list<MessageBody>{
            Open{}, Zero{}, Prepare{}, Reduce{}, JournalEntries{}, Welcome{}, Peers{}, Revocations{}, SpawnStage{},
-           EndStage{}, EndProcess{}, Inject{}, SaveState{}}) {
+           EndStage{}, LeaveRun{}, EndProcess{}, Inject{}, SaveState{}}) {
     EXPECT_EQ(facts_of(order).said_by, Sayer::kSpawner) << facts_of(order).name;
   }
 }

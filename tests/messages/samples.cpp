@@ -201,6 +201,7 @@ void add_cluster(Random& random, std::vector<MessageBody>& out) {
                        InjectKind::kFreeze,
                        random()});
   out.push_back(EndProcess{text(random), small(random), true});
+  out.push_back(LeaveRun{text(random)});
   out.push_back(Leaving{process, text(random)});
   out.push_back(ProcessLost{process, text(random)});
 }

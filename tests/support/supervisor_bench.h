@@ -30,11 +30,14 @@ inline SupervisorConfig two_by_two() {
 // Performs effects as the actor does: an entry is kept (or refused) before anything that follows it.
 class SupervisorBench {
  public:
-  explicit SupervisorBench(SupervisorConfig config = two_by_two(), std::vector<JournalEntry> before = {})
+  explicit SupervisorBench(SupervisorConfig config = two_by_two(), std::vector<JournalEntry> before = {},
+                           std::string trained_with = {})
       : term(config.term),
         next_number(1000 * config.term.value - 999),
         core(std::move(config)),
-        entries(std::move(before)) {
+        entries(std::move(before)),
+        kernels(std::move(trained_with)) {
+    core.replay_kernels(kernels);
     for (const JournalEntry& entry : entries) core.replay(entry);
     perform(core.begin(now));
   }
@@ -49,6 +52,8 @@ class SupervisorBench {
         const std::uint64_t count = std::max<std::uint64_t>(200, reserve->count_min);
         core.reserved(reserve->are_processes, next_number, count);
         next_number += count;
+      } else if (auto* keep = std::get_if<KeepKernels>(&effect)) {
+        kernels = std::move(keep->kernels);
       } else if (const auto* letter = std::get_if<Letter>(&effect)) {
         sent.push_back(*letter);
       } else if (const auto* probe = std::get_if<ProbeProcess>(&effect)) {
@@ -170,6 +175,7 @@ class SupervisorBench {
   std::uint64_t next_number;  // blocks of earlier terms are not given again
   SupervisorCore core;
   std::vector<JournalEntry> entries;
+  std::string kernels;  // that are on record
   std::vector<Letter> sent;
   std::optional<EndRun> ended;
   std::vector<std::string> told;  // to the person at the terminal

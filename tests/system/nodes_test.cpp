@@ -184,6 +184,21 @@ TEST(Nodes, TooFewEndARunAfterItsTimeOut) {
   EXPECT_EQ(node.wait(kSoon), 4) << "the run is over, and how: " << node.err();
 }
 
+// Its machine was lost in the middle of a run, and its nodes with it.
+TEST(Nodes, TooFewEndARunThatGoesOnAfterItsTimeOut) {
+  ProcessScene scene;
+  Program& boss = start_words(scene, spawner(scene, {1, 1, kEndless, {}}));
+  const Words join = wait_for_join_words(boss);
+  Program& node = start_node(scene, "only", join);
+  ASSERT_TRUE(scene.wait_for_steps(3));
+  boss.signal(SIGKILL);
+  node.signal(SIGKILL);
+  ASSERT_TRUE(scene.wait_until_all_gone(kSoon));
+  const Words words{shoal_program(), "spawner", "--resume", scene.run().string(), "--wait-timeout", "4"};
+  Program& resumed = start_words(scene, words);
+  EXPECT_EQ(resumed.wait(kRunLimit), 4) << resumed.err();
+}
+
 TEST(Nodes, LeavePolitelyWhenAsked) {
   ProcessScene scene;
   Program& boss = start_words(scene, spawner(scene, {1, 1, kEndless, {}}));

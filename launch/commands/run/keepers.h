@@ -42,7 +42,7 @@ struct KeepSpawnerOptions {
   HostPort listen;
   bool is_announced = false;  // as in SpawnerProcessOptions
   bool is_restarted = false;  // nodes may still be there: by its keeper, or by a person with `shoal spawner --resume`
-  bool is_resumed = false;    // with nodes of its own, which are not there yet
+  bool is_resumed = false;    // by a person; not restarted: with nodes of its own, which are not there yet
   JoinLine join_line = JoinLine::kPrint;
   std::optional<std::uint64_t> stop_at_step;
   std::optional<double> wait_timeout_s;

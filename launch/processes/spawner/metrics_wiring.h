@@ -12,7 +12,7 @@
 #include "actors/metrics.h"
 #include "launch/processes/spawner/opened_run.h"
 #include "runtime/cluster/supervisor/supervisor.h"
-#include "runtime/trace/metrics/branch_record.h"
+#include "runtime/trace/metrics/branches/branch_record.h"
 #include "runtime/trace/metrics/round_losses.h"
 
 namespace shoal {

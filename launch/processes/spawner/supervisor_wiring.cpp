@@ -16,7 +16,7 @@
 #include "runtime/base/text/shell_word.h"
 #include "runtime/cluster/balance/rebalance_control.h"
 #include "runtime/pipeline/schedule.h"
-#include "runtime/trace/metrics/branch_record.h"
+#include "runtime/trace/metrics/branches/branch_record.h"
 #include "runtime/transport/control/reach.h"
 #include "runtime/transport/sockets.h"
 

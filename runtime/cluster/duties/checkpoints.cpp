@@ -36,6 +36,7 @@ Answers CheckpointDuty::on(const CheckpointFailed& failed, Instant /*now*/) {
   answers.announce(RunEventKind::kCheckpointFailed, compose("step_", failed.step),
                    failed.reason + (is_last ? "" : "; the next one is tried"));
   tracker_.failed(failed.step);
+  tracker_.note_trouble(failed.reason);
   if (is_last) answers.tell(last_one_failed(failed.reason));
   answers.tell(LossDue{});
   answers.tell(CommitDue{});
@@ -55,6 +56,7 @@ Answers CheckpointDuty::on(const StateUnavailable& lost, Instant /*now*/) {
 
 Answers CheckpointDuty::on(const CheckpointDelayed& delayed, Instant /*now*/) {
   Answers answers;
+  tracker_.note_trouble(delayed.why);
   if (tracker_.owe())
     answers.announce(RunEventKind::kCheckpointDelayed, compose("step_", delayed.version), delayed.why);
   return answers;

@@ -1,7 +1,9 @@
-// One budget for all of them: they share a process.
+// Each has a budget of its own: what lets all of them end together, a moment without the processor for example, costs
+// each one restart, however many stages there are.
 #include "runtime/cluster/duties/children.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/bound.h"
 #include "runtime/base/compose.h"
@@ -17,9 +19,6 @@ const Bound kRestartsMax{"supervision.restarts_of_children", 10};
 }
 
 }  // namespace
-
-ChildrenDuty::ChildrenDuty(const Truth& truth, ReservedNumbers& numbers)
-    : truth_(truth), numbers_(numbers), restarts_(budget_of(truth.config), truth.config.restart_window) {}
 
 // The members are in the journal, or asked for.
 Answers ChildrenDuty::on(const TrainingBegins& /*begins*/, Instant /*now*/) {
@@ -57,10 +56,12 @@ void ChildrenDuty::start_data_loader(Answers& answers) {
 
 bool ChildrenDuty::may_restart(const std::string& child, const std::string& reason, Instant now, Answers& answers) {
   answers.announce(RunEventKind::kRestarted, child, reason);
-  if (!kRestartsMax.reached_if(!restarts_.spend(now))) return true;
+  RestartBudget fresh(budget_of(truth_.config), truth_.config.restart_window);
+  RestartBudget& budget = restarts_.try_emplace(child, std::move(fresh)).first->second;
+  if (!kRestartsMax.reached_if(!budget.spend(now))) return true;
   const auto window = std::chrono::duration_cast<std::chrono::seconds>(truth_.config.restart_window).count();
-  const std::string why = compose("sync groups and data loader ended more than ", budget_of(truth_.config),
-                                  " times within ", window, " s, the last, ", child, ": ", reason);
+  const std::string why =
+      compose(child, " ended more than ", budget_of(truth_.config), " times within ", window, " s, the last: ", reason);
   answers.announce(RunEventKind::kEscalated, child, why + "; the spawner's process starts again");
   answers.tell(HandsOver{why});
   return false;

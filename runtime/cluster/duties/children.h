@@ -1,10 +1,13 @@
 // Starts the actors of the supervisor's own process, a sync group for each stage and the data loader, and starts again
 // what ended.
 //
-//   a child ends ──the budget has one left──▶ started again
+//   a child ends ──its budget has one left──▶ started again
 //                ──none is left──▶ one level up (DESIGN.md §7): this process ends, its keeper starts it again from the
 //                journal. Nobody else ends: the nodes keep what they have of the step and come back to the next term.
 #pragma once
+
+#include <map>
+#include <string>
 
 #include "runtime/cluster/number_block.h"
 #include "runtime/cluster/restart_budget.h"
@@ -14,7 +17,7 @@ namespace shoal {
 
 class ChildrenDuty {
  public:
-  ChildrenDuty(const Truth& truth, ReservedNumbers& numbers);
+  ChildrenDuty(const Truth& truth, ReservedNumbers& numbers) : truth_(truth), numbers_(numbers) {}
 
   [[nodiscard]] Answers on(const TrainingBegins& begins, Instant now);
   [[nodiscard]] Answers on(const GroupEnded& ended, Instant now);
@@ -28,7 +31,7 @@ class ChildrenDuty {
 
   const Truth& truth_;
   ReservedNumbers& numbers_;
-  RestartBudget restarts_;
+  std::map<std::string, RestartBudget> restarts_;  // of each child, by its name
 };
 
 }  // namespace shoal

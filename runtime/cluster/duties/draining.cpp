@@ -59,25 +59,35 @@ std::string fate_when_drained(const Truth& truth, const std::vector<ProcessIncar
   return fate;
 }
 
-Answers DrainDuty::on(const Leaving& leaving, Instant now) {
+Answers DrainDuty::on(const Leaving& leaving, Instant /*now*/) {
   const bool is_going_on = !truth_.ending.last_step.stopped() && !truth_.is_ending();
   const bool is_heard = truth_.roster.processes.is_alive(leaving.process) && is_going_on;
-  return is_heard ? on(DrainAsked{leaving.process, leaving.reason}, now) : Answers{};
+  Answers answers;
+  if (is_heard) begin(leaving.process, leaving.reason, answers);
+  return answers;
 }
 
+// The node repeats the wish from then on, so that the next spawner knows of it, too.
 Answers DrainDuty::on(const DrainAsked& asked, Instant /*now*/) {
   Answers answers;
-  if (leavers_.contains(asked.process)) return answers;
-  if (truth_.roster.stages_of(asked.process).empty()) {
-    answers.tell(LeaverGoes{asked.process, asked.reason});
-    return answers;
+  if (begin(asked.process, asked.reason, answers)) {
+    answers.send(to_node_agent(asked.process), LeaveRun{asked.reason});
   }
-  const std::string name = truth_.roster.processes.name_of(asked.process);
-  leavers_.add(asked.process, name, asked.reason);
-  answers.announce(RunEventKind::kDraining, name, asked.reason);
+  return answers;
+}
+
+bool DrainDuty::begin(ProcessIncarnation process, const std::string& reason, Answers& answers) {
+  if (leavers_.contains(process)) return false;
+  if (truth_.roster.stages_of(process).empty()) {
+    answers.tell(LeaverGoes{process, reason});
+    return false;
+  }
+  const std::string name = truth_.roster.processes.name_of(process);
+  leavers_.add(process, name, reason);
+  answers.announce(RunEventKind::kDraining, name, reason);
   answers.tell(WorkersChanged{});  // a free worker takes its place
   answers.perform(AvoidReplicas{truth_.roster.leaving()});
-  return answers;
+  return true;
 }
 
 Answers DrainDuty::on(const DrainExpected& expected, Instant now) {
@@ -103,6 +113,15 @@ Answers DrainDuty::on(const ProcessJoined& joined, Instant now) {
   if (why || ends == KeeperEnds::kByDrain) {
     answers.tell(LeaverGoes{joined.process, why.value_or("it had left when its keeper started it again")});
   }
+  return answers;
+}
+
+// LeaveRun may have been lost with the link. A node that leaves already ignores a repeat.
+Answers DrainDuty::on(const LinkedAgain& linked, Instant /*now*/) {
+  Answers answers;
+  const auto all = leavers_.all();
+  const auto leaver = all.find(linked.process);
+  if (leaver != all.end()) answers.send(to_node_agent(linked.process), LeaveRun{leaver->second});
   return answers;
 }
 

@@ -7,7 +7,8 @@
 // A free worker begins to copy as soon as somebody leaves; the last of its stage stays until it serves, and so it does
 // for a replica that moves there (moves/rebalancing.h). Where nobody comes, the last one takes nothing with it: the run
 // goes back to that very checkpoint, as soon as somebody can load it. The wish is kept while members come back to a
-// restarted spawner: only then is it known which one is the last.
+// restarted spawner: only then is it known which one is the last. It is the node itself that keeps it: it says Leaving
+// again and again, because it got a signal or because it was told to (LeaveRun).
 #pragma once
 
 #include <string>
@@ -28,6 +29,7 @@ class DrainDuty {
   [[nodiscard]] Answers on(const DrainAsked& asked, Instant now);
   [[nodiscard]] Answers on(const DrainExpected& expected, Instant now);
   [[nodiscard]] Answers on(const ProcessJoined& joined, Instant now);
+  [[nodiscard]] Answers on(const LinkedAgain& linked, Instant now);
   [[nodiscard]] Answers on(const ProcessGone& gone, Instant now);
   [[nodiscard]] Answers on(const PutOut& out, Instant now);
   // After a commit: a leaver that is in no plan of the next step holds nothing. One that still saves goes later.
@@ -39,6 +41,9 @@ class DrainDuty {
   [[nodiscard]] Answers on(const LeaverGoes& goes, Instant now);
 
  private:
+  // Returns true for one that works on until it may leave; false: it goes at once, or is leaving already.
+  bool begin(ProcessIncarnation process, const std::string& reason, Answers& answers);
+
   const Truth& truth_;
   Leavers& leavers_;
 };

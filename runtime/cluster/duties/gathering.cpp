@@ -1,6 +1,8 @@
 // The answers to a Join, and the directory of processes.
 #include "runtime/cluster/duties/gathering.h"
 
+#include <algorithm>
+
 #include "runtime/base/compose.h"
 #include "runtime/cluster/operate/machine_words.h"
 
@@ -19,7 +21,10 @@ Answers GatheringDuty::on(const Join& join, Instant /*now*/) {
     return answers;
   }
   const bool is_back = is_return(join);
-  const auto answer = roster_.processes.admit(join, is_back ? join.previous : numbers_.next_process());
+  const auto is_member = [this](const ServedReplica& served) { return truth_.view().contains(served.replica); };
+  const bool has_state = is_back && std::ranges::any_of(join.serves, is_member);
+  const auto answer = roster_.processes.admit(join, is_back ? join.previous : numbers_.next_process(),
+                                              has_state ? Standing::kMember : Standing::kNewcomer);
   if (const auto* no = std::get_if<NotAdmitted>(&answer)) {
     // Its holder may be dead, and this one its successor: it asks again until that is known.
     if (no->holder && truth_.signs.is_doubtful(*no->holder)) return answers;
@@ -101,7 +106,25 @@ Answers GatheringDuty::on(const Served& served, Instant /*now*/) {
     answers.send(to_node_agent(served.process),
                  EndStage{replica.stage, replica.replica, "it is in no view of this journal"});
   }
+  if (!roster_.stages_of(served.process).empty()) settle_kernels(served.process, answers);
   return answers;
+}
+
+Answers GatheringDuty::on(const MembersBegin& begin, Instant /*now*/) {
+  Answers answers;
+  settle_kernels(begin.first, answers);
+  return answers;
+}
+
+void GatheringDuty::settle_kernels(ProcessIncarnation member, Answers& answers) {
+  if (!roster_.processes.trains(member)) return;
+  answers.perform(KeepKernels{*roster_.processes.kernels()});
+  constexpr auto kRefused = static_cast<std::uint32_t>(exit_code(Error::kRefused));
+  for (const UnlikeWorker& unlike : roster_.processes.unlike()) {
+    answers.announce(RunEventKind::kJoinRefused, roster_.processes.name_of(unlike.process), unlike.why);
+    answers.send(to_node_agent(unlike.process), EndProcess{unlike.why, kRefused});
+    answers.tell(GivenUp{unlike.process, "its kernels are not those of the run"});
+  }
 }
 
 Answers GatheringDuty::on(const Heartbeat& heartbeat, Instant /*now*/) {

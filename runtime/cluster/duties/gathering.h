@@ -5,6 +5,7 @@
 //        ──known to an earlier term──▶ came back (returning.h)
 //        ──name taken, other kernels, run over──▶ refused
 //
+// The first member says which kernels the run has; they are durable before an entry names it.
 // Changes the directory of processes before any other duty hears of the change.
 #pragma once
 
@@ -22,6 +23,7 @@ class GatheringDuty {
   [[nodiscard]] Answers on(const ProcessJoined& joined, Instant now);
   [[nodiscard]] Answers on(const LinkedAgain& linked, Instant now);
   [[nodiscard]] Answers on(const Served& served, Instant now);
+  [[nodiscard]] Answers on(const MembersBegin& begin, Instant now);
   [[nodiscard]] Answers on(const Heartbeat& heartbeat, Instant now);
   [[nodiscard]] Answers on(const ProcessLost& lost, Instant now);
   [[nodiscard]] Answers on(const PutOut& out, Instant now);
@@ -39,6 +41,8 @@ class GatheringDuty {
   [[nodiscard]] bool is_given_up(const Join& join) const;
   void refuse(const Join& join, JoinRefusal reason, const std::string& explanation, Answers& answers) const;
   void let_in(const Join& join, const Admitted& admitted, Answers& answers);
+  // Whoever came before the first member and has other kernels ends as if it was refused.
+  void settle_kernels(ProcessIncarnation member, Answers& answers);
 
   const Truth& truth_;
   Roster& roster_;

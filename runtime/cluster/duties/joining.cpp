@@ -6,6 +6,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/cluster/recovery/shared_devices.h"
+#include "runtime/cluster/truth/commit_question.h"
 #include "runtime/cluster/truth/stage_balance.h"
 
 namespace shoal {
@@ -193,7 +194,10 @@ Answers JoinDuty::on(const JoinersDue& /*due*/, Instant now) {
   Answers answers;
   if (!truth_.may_join()) return answers;
   place(now, answers);
-  const auto decisions = joining_.decide(truth_.view().committed_steps(), truth_.clock.outside_rounds());
+  const bool is_done = truth_.ballots.stages_without(truth_.view()).empty() && open_rounds(truth_).empty();
+  const auto decisions =
+      joining_.decide(truth_.view().committed_steps(), is_done ? StepBefore::kDone : StepBefore::kUnderWay,
+                      truth_.clock.outside_rounds());
   for (const JoinDecision& decision : decisions) decided(decision, now, answers);
   return answers;
 }

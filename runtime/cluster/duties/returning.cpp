@@ -92,13 +92,14 @@ bool ReturnDuty::is_over() const {
       is_complete = is_complete && is_known;
     }
   }
-  const Duration waited = truth_.clock.awake();  // the return begins with this process
-  const bool is_enough = are_all_served && waited >= config.return_grace;
   const bool has_spares = spares() >= config.replicas.total(config.stages);
-  return is_complete || is_enough || waited >= config.return_within || has_spares;
+  const Duration waited = truth_.clock.awake();  // the return begins with this process
+  const bool is_enough = (are_all_served || has_spares) && waited >= config.return_grace;
+  return is_complete || is_enough || waited >= config.return_within;
 }
 
-// Workers that were never in this run: with enough of them for all of it, nobody else is coming back.
+// Workers that were never in this run: where they are enough for all of it, the members are waited for only a while.
+// Newcomers may be the first to reach a spawner that was away for long.
 std::size_t ReturnDuty::spares() const {
   const auto is_spare = [&](ProcessIncarnation process) { return !numbers_.is_of_earlier_term(process); };
   return static_cast<std::size_t>(std::ranges::count_if(truth_.roster.processes.alive(ProcessRole::kNode), is_spare));

@@ -29,6 +29,17 @@ std::vector<Worker> StartingDuty::free_workers(Instant now) const {
   return workers;
 }
 
+Answers StartingDuty::on(const TermBegins& /*begins*/, Instant /*now*/) {
+  wait_left_ = truth_.config.wait_timeout;
+  looked_at_ = truth_.clock.watched();
+  return {};
+}
+
+Answers StartingDuty::on(const TrainingBegins& /*begins*/, Instant /*now*/) {
+  wait_left_.reset();
+  return {};
+}
+
 Answers StartingDuty::on(const WorkersChanged& /*changed*/, Instant now) {
   Answers answers;
   changed_ = truth_.clock.watched();
@@ -174,10 +185,11 @@ Answers StartingDuty::on(const StageEnded& ended, Instant /*now*/) {
     answers.tell(ReplicaFailed{process, ended.reason});
     if (truth_.phase == RunPhase::kSpawning) {  // otherwise another start is looked for already
       const ProcessDirectory& processes = truth_.roster.processes;
-      failed_.add(processes.name_of(process), processes.find(process)->join.name);
       const StageId stage = starter->order.stage;
+      failed_.add(stage, processes.name_of(process), processes.find(process)->join.name);
       const std::string why = compose("a replica of stage ", stage, " could not start: ", ended.reason);
-      if (failed_.are_hopeless(untried_workers())) answers.tell(StartFailed{truth_.with_needs(stage, why)});
+      const bool is_hopeless = failed_.are_hopeless(stage, tally_of(stage), tally_of({}), untried_workers());
+      if (is_hopeless) answers.tell(StartFailed{truth_.with_needs(stage, why)});
     }
   }
   answers.tell(WorkersChanged{});
@@ -189,8 +201,20 @@ std::size_t StartingDuty::untried_workers() const {
   const auto workers = truth_.roster.processes.alive(ProcessRole::kNode);
   return static_cast<std::size_t>(std::ranges::count_if(workers, [&](ProcessIncarnation process) {
     const bool is_busy = truth_.is_first_start() && starts_.replicas.is_on(process);
-    return !is_busy && !failed_.contains(truth_.roster.processes.name_of(process));
+    return !is_busy && !failed_.has_failed_now(truth_.roster.processes.name_of(process));
   }));
+}
+
+StartTally StartingDuty::tally_of(std::optional<StageId> stage) const {
+  StartTally tally;
+  if (stage) tally.needed = needed_of(*stage);
+  for (const StartingReplica& one : starts_.replicas.all()) {
+    if (stage && one.order.stage != *stage) continue;
+    const bool is_trying = !one.ready && !failed_.has_failed_now(truth_.roster.processes.name_of(one.process));
+    tally.ready += one.ready ? 1 : 0;
+    tally.trying += is_trying ? 1 : 0;
+  }
+  return tally;
 }
 
 Answers StartingDuty::on(const StateProgress& progress, Instant /*now*/) {
@@ -222,12 +246,18 @@ Answers StartingDuty::on(const OrderedToEnd& told, Instant /*now*/) {
 
 Answers StartingDuty::on(const BranchBegins& /*begins*/, Instant /*now*/) {
   Answers answers;
-  failed_ = FailedStarts();
+  failed_.begin_again();
   for (const StartingReplica& starting : starts_.replicas.end_all()) {
     answers.send(to_node_agent(starting.process),
                  EndStage{starting.order.stage, starting.order.replica, "the run rolls back"});
   }
   return answers;
+}
+
+// Another state may be loaded where the one before it could not.
+Answers StartingDuty::on(const StartRepeated& repeated, Instant /*now*/) {
+  if (!repeated.is_in_vain) failed_ = FailedStarts();
+  return {};
 }
 
 Answers StartingDuty::on(const StartPaused& paused, Instant /*now*/) {
@@ -260,18 +290,42 @@ Answers StartingDuty::on(const WorkerRests& rests, Instant /*now*/) {
 
 Answers StartingDuty::on(const TickCame& /*tick*/, Instant now) {
   Answers answers;
-  const auto& wait_max = truth_.config.wait_timeout;
-  const bool is_bounded = truth_.phase == RunPhase::kGathering && wait_max && truth_.is_first_start();
-  if (is_bounded && now - truth_.clock.phase_since() >= *wait_max) {
+  if (is_starting()) {
+    replace_silent(now, answers);
+    place_if_enough(now, answers);
+  }
+  if (is_wait_over(now)) {
     answers.tell(
         EndOfRun{4, explain_waiting(truth_, now) + "; start more nodes, or lower pipeline.stages or pipeline.replicas",
                  RunEventKind::kFailed});
-  } else if (is_starting()) {
-    replace_silent(now, answers);
-    place_if_enough(now, answers);
+  } else {
     admit(now, answers);
   }
   return answers;
+}
+
+// Members of a run that is taken over are waited for like others. Gathering lacks workers only where places were looked
+// for and not found.
+bool StartingDuty::lacks_workers(Instant now) const {
+  const SupervisorConfig& config = truth_.config;
+  if (truth_.phase == RunPhase::kReturning) return true;
+  if (truth_.phase == RunPhase::kGathering) return now >= not_before_ && tried_.has_value();
+  if (truth_.phase != RunPhase::kSpawning) return false;
+  for (StageId stage{0}; stage.value < config.stages; ++stage.value) {
+    if (starts_.replicas.count_of(stage) < static_cast<int>(needed_of(stage))) return true;
+  }
+  return false;
+}
+
+// Asked after places were looked for. Time in which all workers are there does not count (a state may take long to
+// come), nor does time in which we were away. Nobody gives up while fewer workers may yet do.
+bool StartingDuty::is_wait_over(Instant now) {
+  const Instant watched = truth_.clock.watched();
+  const Duration passed = watched - std::exchange(looked_at_, watched);
+  if (!wait_left_ || !lacks_workers(now)) return false;
+  *wait_left_ -= passed;
+  const bool may_fewer_do = !needs_all_places() && !is_patience_over(now);
+  return is_starting() && !may_fewer_do && *wait_left_ <= Duration::zero();
 }
 
 // Another worker has the place, if there is one: this one rests.
@@ -293,8 +347,7 @@ bool StartingDuty::are_enough(const StartProgress& progress, Instant now) const 
   const SupervisorConfig& config = truth_.config;
   const bool are_all_asked = starts_.replicas.all().size() == config.replicas.total(config.stages);
   if (progress.are_ready && are_all_asked) return true;
-  const bool is_all_wanted = truth_.is_first_start() && !config.share_devices;
-  if (is_all_wanted || progress.stages < config.stages) return false;
+  if (needs_all_places() || progress.stages < config.stages) return false;
   if (progress.are_ready) return is_patience_over(now);
   const Duration served_after = progress.served_at - progress.asked_at;
   return truth_.clock.watched() - progress.served_at >= std::max(config.gather_within, served_after);
@@ -316,6 +369,7 @@ void StartingDuty::admit(Instant now, Answers& answers) {
   }
   if (!are_enough(progress, now)) return;
   const auto replicas = starts_.replicas.take_ready();
+  answers.tell(MembersBegin{replicas.front().process});
   for (const StartingReplica& starting : replicas) {
     const SpawnStage& order = starting.order;
     answers.append(AddReplica{order.stage, order.slot, order.replica, starting.process, order.version});

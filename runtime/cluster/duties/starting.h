@@ -3,7 +3,7 @@
 //
 //   gathering ──enough workers──▶ spawning ──all places ready, or after a while enough of them──▶ training
 //        │    ──fewer, and devices are shared: a while after the last one came──▶
-//        ▲                            │ no worker can start one: another state is looked for (roll_back.h)
+//        ▲                            │ nobody can start one: another state is looked for (roll_back.h)
 //        └────────────────────────────┘
 //
 // Also keeps count of replicas that end on a worker, whenever they started: it pauses, rests, or is started again.
@@ -26,6 +26,8 @@ class StartingDuty {
   StartingDuty(const Truth& truth, Starts& starts, ReservedNumbers& numbers)
       : truth_(truth), starts_(starts), numbers_(numbers) {}
 
+  [[nodiscard]] Answers on(const TermBegins& begins, Instant now);
+  [[nodiscard]] Answers on(const TrainingBegins& begins, Instant now);
   [[nodiscard]] Answers on(const WorkersChanged& changed, Instant now);
   [[nodiscard]] Answers on(const StageReady& ready, Instant now);
   [[nodiscard]] Answers on(const StageEnded& ended, Instant now);
@@ -34,6 +36,7 @@ class StartingDuty {
   [[nodiscard]] Answers on(const LinkedAgain& linked, Instant now);
   [[nodiscard]] Answers on(const OrderedToEnd& told, Instant now);
   [[nodiscard]] Answers on(const BranchBegins& begins, Instant now);
+  [[nodiscard]] Answers on(const StartRepeated& repeated, Instant now);
   [[nodiscard]] Answers on(const StartPaused& paused, Instant now);
   [[nodiscard]] Answers on(const ReplicaFailed& failed, Instant now);
   [[nodiscard]] Answers on(const WorkerRests& rests, Instant now);
@@ -55,14 +58,24 @@ class StartingDuty {
   void refuse(const std::string& why, Answers& answers);
   void start(const Placement& placement, Answers& answers);
   [[nodiscard]] std::size_t untried_workers() const;
+  // Of this stage; none: of all.
+  [[nodiscard]] StartTally tally_of(std::optional<StageId> stage) const;
   void replace_silent(Instant now, Answers& answers);
+  // Without more of them no place, or not all that are needed, can be filled.
+  [[nodiscard]] bool lacks_workers(Instant now) const;
+  [[nodiscard]] bool is_wait_over(Instant now);
+  [[nodiscard]] bool needs_all_places() const { return truth_.is_first_start() && !truth_.config.share_devices; }
+  // Replicas without which the run does not begin.
+  [[nodiscard]] std::uint32_t needed_of(StageId stage) const {
+    return needs_all_places() ? truth_.config.replicas.of(stage) : 1;
+  }
   [[nodiscard]] bool are_enough(const StartProgress& progress, Instant now) const;
   void admit(Instant now, Answers& answers);
 
   const Truth& truth_;
   Starts& starts_;
   ReservedNumbers& numbers_;
-  FailedStarts failed_;   // since this start began
+  FailedStarts failed_;   // from the state that this start began with
   Instant not_before_{};  // a pause between two starts from one checkpoint
   Instant changed_{};     // when workers came or went last, on the clock of what was watched
   std::string refused_;   // the newest refusal for want of memory that was told
@@ -73,6 +86,8 @@ class StartingDuty {
     bool operator==(const Tried&) const = default;
   };
   std::optional<Tried> tried_;
+  std::optional<Duration> wait_left_;  // for workers that lack; none: without end
+  Instant looked_at_{};                // whether they lack, on the clock of what was watched
 };
 
 }  // namespace shoal

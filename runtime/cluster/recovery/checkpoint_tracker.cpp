@@ -12,9 +12,13 @@ void CheckpointTracker::begin_from(std::uint64_t version, std::string weights_sh
   saved(version, std::move(weights_sha256));
 }
 
+// The journal names all that were ordered, and not those that failed or that the next one carried: no more may have
+// been on their way at once than there is room for. The older of these are kept, because their progress says that the
+// disk is not silent.
 void CheckpointTracker::go_on_from(std::uint64_t version, std::string weights_sha256, CheckpointOrder::Rank rank,
                                    Instant now) {
   saved(version, std::move(weights_sha256));
+  while (kUnsavedMax.is_exceeded_by(unsaved_.size())) unsaved_.erase(unsaved_.begin());
   if (!under_way_) return;
   under_way_.emplace(under_way_->version(), std::vector(under_way_->savers()), rank, now);
   under_way_->doubt("the spawner was started again", now);
@@ -43,6 +47,7 @@ void CheckpointTracker::order_late(std::uint64_t version, std::vector<Incarnatio
 void CheckpointTracker::saved(std::uint64_t version, std::string weights_sha256) {
   saved_version_ = version;
   saved_sha256_ = std::move(weights_sha256);
+  trouble_.clear();
   std::erase_if(unsaved_, [version](std::uint64_t ordered) { return ordered <= version; });
   if (under_way_ && under_way_->version() <= version) under_way_.reset();
 }

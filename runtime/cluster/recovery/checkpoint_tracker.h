@@ -35,6 +35,8 @@ class CheckpointTracker {
   // One is due that cannot be ordered yet. Whether that is news.
   [[nodiscard]] bool owe() { return !std::exchange(is_owed_, true); }
   void forget_order() { under_way_.reset(), unsaved_.clear(); }
+  // Notes why one is not saved, until one is.
+  void note_trouble(std::string why) { trouble_ = std::move(why); }
 
   // False: an older one than storage has, or that one again.
   [[nodiscard]] bool is_news(std::uint64_t version) const { return version > saved_version_; }
@@ -51,6 +53,8 @@ class CheckpointTracker {
   [[nodiscard]] CheckpointOrder::Decision decide(bool has_storage, const CheckpointPatience& patience, Instant now);
 
   [[nodiscard]] bool is_owed() const { return is_owed_; }
+  // Why none was saved since the newest one; empty: nothing is wrong.
+  [[nodiscard]] const std::string& trouble() const { return trouble_; }
   [[nodiscard]] bool has(std::uint64_t version) const { return saved_version_ >= version; }
   [[nodiscard]] std::uint64_t saved_version() const { return saved_version_; }
   [[nodiscard]] const std::string& saved_sha256() const { return saved_sha256_; }
@@ -68,6 +72,7 @@ class CheckpointTracker {
   std::optional<CheckpointOrder> under_way_;  // the newest
   std::vector<std::uint64_t> unsaved_;        // all that were ordered and are neither saved nor failed
   bool is_owed_ = false;
+  std::string trouble_;
 };
 
 }  // namespace shoal

@@ -87,9 +87,11 @@ std::vector<Joiner> JoiningReplicas::end_all() {
   return std::exchange(joiners_, {});
 }
 
-std::vector<JoinDecision> JoiningReplicas::decide(std::uint64_t committed_steps, Instant now) {
+std::vector<JoinDecision> JoiningReplicas::decide(std::uint64_t committed_steps, StepBefore step, Instant now) {
   std::vector<JoinDecision> decisions;
-  steps_.look(committed_steps, holds_commit(now), now);
+  const bool is_held = step == StepBefore::kDone && holds_commit();
+  steps_.look(committed_steps, is_held, now);
+  run_down_holds(is_held, now);
   for (Joiner& joiner : joiners_) {
     if (auto decision = judge(joiner, committed_steps, now)) decisions.push_back(std::move(*decision));
   }
@@ -99,6 +101,15 @@ std::vector<JoinDecision> JoiningReplicas::decide(std::uint64_t committed_steps,
     if (decision.outcome == JoinOutcome::kGiveUp) given_up_[decision.joiner.process] = decision.reason;
   }
   return decisions;
+}
+
+// A joiner that is late while the step is still computed stops nobody, and uses up nothing.
+void JoiningReplicas::run_down_holds(bool is_held, Instant now) {
+  const Duration passed = account_.look(is_held, now);
+  if (!is_held) return;
+  for (Joiner& joiner : joiners_) {
+    if (joiner.hold_left) joiner.hold_left = std::max(*joiner.hold_left - passed, Duration::zero());
+  }
 }
 
 std::optional<JoinDecision> JoiningReplicas::judge(Joiner& joiner, std::uint64_t committed_steps, Instant now) {
@@ -123,11 +134,12 @@ std::optional<JoinDecision> JoiningReplicas::judge(Joiner& joiner, std::uint64_t
 }
 
 // A commit that waits costs everybody; so does a stage with fewer replicas. Hence: often enough, long enough, not more.
+// One for which the account has nothing left stays a joiner: it may catch up by itself, or be held for later.
 std::optional<JoinDecision> JoiningReplicas::judge_late(Joiner& joiner, std::uint64_t committed_steps, Instant now) {
-  if (joiner.held_until && now < *joiner.held_until) return std::nullopt;
+  if (joiner.hold_left && *joiner.hold_left > Duration::zero()) return std::nullopt;
   const auto hold = joiner.holds.next(*joiner.took);
-  if (joiner.held_until) {
-    joiner.held_until.reset();
+  if (joiner.hold_left) {
+    joiner.hold_left.reset();
     joiner.hold_not_before = now + CommitHolds::kPause;
     const std::string why = compose("it held version ", joiner.ready->version, " of ", committed_steps, " after ",
                                     counted(joiner.holds.count(), "held commit"));
@@ -138,8 +150,9 @@ std::optional<JoinDecision> JoiningReplicas::judge_late(Joiner& joiner, std::uin
   if (now < joiner.hold_not_before) return std::nullopt;
   if (auto decision = judge_pace(joiner)) return decision;
   ENSURE(hold, "a joiner for which there is no further hold was given up when its last one ended");
+  if (!account_.has(*hold)) return std::nullopt;
   joiner.holds.add(*hold);
-  joiner.held_until = now + *hold;
+  joiner.hold_left = *hold;
   return JoinDecision{JoinOutcome::kHold, joiner,
                       compose("it has version ", joiner.ready->version, " of ", committed_steps,
                               "; the next commit waits for it, at most ", duration_text(*hold))};
@@ -160,9 +173,9 @@ std::size_t JoiningReplicas::sharers_with(const Joiner& joiner) const {
   return 1 + static_cast<std::size_t>(others);
 }
 
-bool JoiningReplicas::holds_commit(Instant now) const {
-  return std::any_of(joiners_.begin(), joiners_.end(),
-                     [&](const Joiner& joiner) { return joiner.held_until && now < *joiner.held_until; });
+bool JoiningReplicas::holds_commit() const {
+  return std::ranges::any_of(
+      joiners_, [](const Joiner& joiner) { return joiner.hold_left && *joiner.hold_left > Duration::zero(); });
 }
 
 }  // namespace shoal

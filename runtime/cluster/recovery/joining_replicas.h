@@ -7,6 +7,9 @@
 //   a state that comes so slowly that the sums of steps would, too, or that no hold is long enough for it (copy_pace.h)
 //                                                                                  ──▶ given up at once; a spare again
 //
+// The time of a wait runs only while nothing else holds the commit up, and that of all waits together is bounded, too
+// (commit_holds.h).
+//
 // The weights of a joiner are guarded by its digest: it is compared here with the digest of a member at the same
 // version, both taken from the device's own memory. Bounded (S-6): one joiner per worker, one state per stage. Pure.
 #pragma once
@@ -31,13 +34,16 @@ struct Joiner {
   std::optional<StageReady> ready{};  // the newest
   std::optional<Duration> took{};     // until its first state
   CommitHolds holds{};
-  std::optional<Instant> held_until{};
+  std::optional<Duration> hold_left{};  // while the next commit waits for it; zero: it waited in vain
   Instant hold_not_before{};
   ProgressWatch state{since};  // progress of its first copy
   CopyPace pace{};             // of its newest
 };
 
 enum class JoinOutcome : std::uint8_t { kAdmit, kDiffers, kHold, kHoldOver, kGiveUp };
+
+// The step before the next commit: done where its votes and rounds are there, and it may wait for joiners alone.
+enum class StepBefore : std::uint8_t { kUnderWay, kDone };
 
 struct JoinDecision {
   JoinOutcome outcome = JoinOutcome::kAdmit;
@@ -66,15 +72,16 @@ class JoiningReplicas {
   std::vector<Joiner> end_all();
 
   // Returns what follows now, in order. One that is admitted, refused or given up is no joiner any more.
-  [[nodiscard]] std::vector<JoinDecision> decide(std::uint64_t committed_steps, Instant now);
+  [[nodiscard]] std::vector<JoinDecision> decide(std::uint64_t committed_steps, StepBefore step, Instant now);
   // The next commit waits (P-27a).
-  [[nodiscard]] bool holds_commit(Instant now) const;
+  [[nodiscard]] bool holds_commit() const;
 
   [[nodiscard]] const std::vector<Joiner>& joiners() const { return joiners_; }
   // Why living processes are spares that were given up as joiners, until they are asked again.
   [[nodiscard]] const std::map<ProcessIncarnation, std::string>& given_up() const { return given_up_; }
 
  private:
+  void run_down_holds(bool is_held, Instant now);
   [[nodiscard]] std::optional<JoinDecision> judge(Joiner& joiner, std::uint64_t committed_steps, Instant now);
   [[nodiscard]] std::optional<JoinDecision> judge_late(Joiner& joiner, std::uint64_t committed_steps, Instant now);
   [[nodiscard]] std::optional<JoinDecision> judge_pace(const Joiner& joiner) const;
@@ -83,6 +90,7 @@ class JoiningReplicas {
 
   bool follows_sums_;
   StepPace steps_;
+  HoldAccount account_;
   std::vector<Joiner> joiners_;
   std::map<ProcessIncarnation, std::string> given_up_;
   std::map<StageId, StageReady> states_;  // the newest of members

@@ -40,6 +40,7 @@ class SupervisorCore {
   // Before begin(): what the journal already holds, in order; first what it has in place of its oldest entries.
   void replay(const JournalSnapshot& past) { truth_.replay(past); }
   void replay(const JournalEntry& entry) { truth_.replay(entry); }
+  void replay_kernels(const std::string& kernels) { truth_.replay_kernels(kernels); }
   [[nodiscard]] SupervisorEffects begin(Instant now);
 
   // Answers to effects.

@@ -55,7 +55,7 @@ CommitDecision next_commit(const Truth& truth) {
   question.lacking_for_quorum = lacking_for_quorum(truth);
   question.without_vote = truth.ballots.stages_without(truth.view());
   question.open_rounds = open_rounds(truth);
-  question.is_joiner_late = truth.may_join() && truth.joins.holds_commit(now);
+  question.is_joiner_late = truth.may_join() && truth.joins.holds_commit();
   question.leaver = truth.last_that_leaves();
   question.is_saving = truth.checkpoints.version_under_way() == truth.view().committed_steps();
   question.without_progress =

@@ -35,7 +35,7 @@ struct GroupEnded {
 struct DataLoaderEnded {
   std::string reason;
 };
-struct ProcessDied {  // it certainly does not run any more
+struct ProcessDied {  // the process certainly does not run any more
   ProcessIncarnation process;
   std::string reason;
 };
@@ -74,7 +74,7 @@ struct CameBack {  // to a spawner that was started again, under the number that
 struct LinkedAgain {  // its link broke and it dialled again, or it has not heard its welcome yet
   ProcessIncarnation process;
 };
-struct Served {  // what it serves is to be compared
+struct Served {  // its replicas are to be compared
   Join join;
   ProcessIncarnation process;
 };
@@ -96,7 +96,7 @@ struct ReadyInTraining {
 struct StrangerReady {  // nobody asked for it, or nobody does any more
   StageReady ready;
 };
-struct ReplicaFailed {  // it ended on this worker
+struct ReplicaFailed {  // ended on this worker
   ProcessIncarnation process;
   std::string reason;
 };
@@ -106,6 +106,9 @@ struct WorkerRests {
 };
 struct OrderedToEnd {  // by an order of a person
   Incarnation replica;
+};
+struct MembersBegin {  // all that a start adds; their entries are asked for next
+  ProcessIncarnation first;
 };
 struct MembersDue {  // some may serve no more
   std::string reason;
@@ -119,7 +122,7 @@ struct DrainAsked {
   ProcessIncarnation process;
   std::string reason;
 };
-struct DrainExpected {  // of a device that is being started again: it leaves when it joins
+struct DrainExpected {  // a device that is being started again leaves when it joins
   std::string name;
   std::string reason;
 };
@@ -139,7 +142,7 @@ struct LeaverGoes {
 // Steps, rounds and checkpoints.
 struct CommitDue {};
 struct RoundsDue {};
-struct StepForgotten {};  // what is done of it is done again
+struct StepForgotten {};  // all of it is done again
 struct CheckpointDelayed {
   std::uint64_t version = 0;
   std::string why;
@@ -153,7 +156,7 @@ struct PhaseBegins {
 };
 struct ReturnBegins {};
 struct ReturnDue {};
-struct LossDue {};  // of a stage: may all go back now?
+struct LossDue {};  // may all go back now, for a stage that is lost?
 struct RollBack {
   std::string reason;
 };
@@ -171,7 +174,7 @@ struct BranchBegins {
 };
 struct BranchBegun {};
 struct StartRepeated {
-  bool is_in_vain = false;  // it was tried from the same state before
+  bool is_in_vain = false;  // tried from the same state before
 };
 struct StartPaused {
   Instant until;
@@ -185,7 +188,7 @@ struct EndDue {};
 struct EndsAfterStep {  // training has diverged, what is good is saved first
   StopOrder order;
 };
-struct DismissalDue {};  // of whoever is still there, once the run is over
+struct DismissalDue {};  // whoever is still there goes, once the run is over
 struct EndOfRun {
   int exit_status = 0;
   std::string reason;
@@ -199,11 +202,11 @@ struct HandsOver {    // this process alone ends; the next term goes on
 using RunFact =
     OneOf<GivenUp, ProcessGone, ProcessJoined, CameBack, LinkedAgain, Served, Welcomed, PutOut, PeersChanged,
           ComplaintsDue, WorkersChanged, JoinersDue, ReadyInTraining, StrangerReady, ReplicaFailed, WorkerRests,
-          OrderedToEnd, MembersDue, MemberLost, DrainAsked, DrainExpected, LeaversDue, SavedLeaversDue, AllLeaversDue,
-          MoverGoes, LeaverGoes, CommitDue, RoundsDue, StepForgotten, CheckpointDelayed, CheckpointWanted,
-          LastStateUnsaved, PhaseBegins, ReturnBegins, ReturnDue, LossDue, RollBack, StartWanted, StartFailed,
-          StartOver, BranchBegins, BranchBegun, StartRepeated, StartPaused, TrainingBegins, EndDue, DismissalDue,
-          EndsAfterStep, EndOfRun, EndsAgain, HandsOver>;
+          OrderedToEnd, MembersBegin, MembersDue, MemberLost, DrainAsked, DrainExpected, LeaversDue, SavedLeaversDue,
+          AllLeaversDue, MoverGoes, LeaverGoes, CommitDue, RoundsDue, StepForgotten, CheckpointDelayed,
+          CheckpointWanted, LastStateUnsaved, PhaseBegins, ReturnBegins, ReturnDue, LossDue, RollBack, StartWanted,
+          StartFailed, StartOver, BranchBegins, BranchBegun, StartRepeated, StartPaused, TrainingBegins, EndDue,
+          DismissalDue, EndsAfterStep, EndOfRun, EndsAgain, HandsOver>;
 
 // An event of the run and a line of the log, as of the steps that are committed.
 struct Announcement {

@@ -1,4 +1,4 @@
-// What the supervisor's core is given and what it asks for: its configuration and its effects, as values.
+// Names what the supervisor's core is given and what it asks for: its configuration and its effects, as values.
 //
 // Effects are performed in order, each completely before the next; an entry is durable before what follows it (P-2).
 #pragma once
@@ -30,7 +30,7 @@ struct StartPoint {
   std::uint64_t version = 0;         // steps applied
   std::uint64_t optimizer_step = 0;  // updates applied
   bool from_checkpoint = false;
-  std::string weights_sha256;  // of the checkpoint
+  std::string weights_sha256;  // the checkpoint's
   Branch branch = {};          // at least: lines tell of no step from here on with it (branch_going_on())
   bool is_wanted = false;      // a person's branch begins with it (`--branch`): to go back to it is no roll-back
 };
@@ -64,7 +64,7 @@ struct SupervisorConfig {
   std::uint64_t checkpoint_every = 0;  // steps; 0: only at the end
   bool newest_is_replaced = false;     // by the next checkpoint: checkpoint.keep is 1
   FingerprintRule fingerprints = FingerprintRule::kMayDiffer;
-  Precision precision = Precision::kFp32;  // of the products whose kernels are compared
+  Precision precision = Precision::kFp32;  // kernels are compared by its products
   CommitPolicy policy;
   // Rounds that are due are agreed before the next commit, at the end of a run also those in flight. Nothing: there are
   // no rounds.
@@ -75,23 +75,23 @@ struct SupervisorConfig {
   std::uint64_t requeue_window = 0;      // sync.requeue_lost: RoundSchedule::window_max(); 0: lost samples stay lost
   std::string config_toml;               // resolved; sent to every process that joins
   std::string resume_hint;               // "resume with: shoal train --resume DIR"
-  std::optional<Duration> wait_timeout;  // for the workers of the first start; then exit 4
-  DetectorLimits detector;               // of silent processes
-  ComplaintLimits complaints;            // of processes that do not reach each other
+  std::optional<Duration> wait_timeout;  // for workers that lack, before this term trains; then exit 4
+  DetectorLimits detector;               // processes that are silent
+  ComplaintLimits complaints;            // processes that do not reach each other
   Duration settle_for = std::chrono::seconds(5);        // for a commit or checkpoint under way when a stage is lost
-  Duration save_within = std::chrono::minutes(2);       // of a last checkpoint whose saver or storage was lost
+  Duration save_within = std::chrono::minutes(2);       // a last checkpoint waits for a saver or storage
   Duration evaluate_within = std::chrono::minutes(30);  // the last evaluation, since more of it came
   Duration leave_within = std::chrono::seconds(5);      // processes told to end
-  Duration storage_stays = std::chrono::seconds(3);     // of these, for what the others still have to write
-  std::vector<std::uint64_t> state_bytes;               // of each stage, for a person; empty: not known
-  std::vector<StageNeed> needs;                         // of each stage; empty: not known
+  Duration storage_stays = std::chrono::seconds(3);     // storage takes what the others still write
+  std::vector<std::uint64_t> state_bytes;               // by stage, for a person; empty: not known
+  std::vector<StageNeed> needs;                         // by stage; empty: not known
   std::uint32_t threads = 1;                            // run.threads
   std::size_t restart_budget = 3;                       // replicas started again on one worker within the window
   Duration restart_window = std::chrono::minutes(1);
   // After a restart, for the processes of a run under way to come back; 0: none are there, `start` has been verified.
   Duration return_within = Duration::zero();
   std::optional<StopOrder> stopping;                  // what an earlier life of this spawner was ending the run by
-  Duration return_grace = std::chrono::seconds(3);    // of that, for the rest of stages that are served again
+  Duration return_grace = std::chrono::seconds(3);    // of that, where members serve all stages again, or spares could
   Duration gather_within = std::chrono::seconds(10);  // after a roll-back, for all replicas; then one per stage will do
   // Workers may serve several stages where they are fewer than stages x replicas.
   bool share_devices = false;
@@ -105,6 +105,11 @@ struct AppendEntry {
 // Keep this in place of the entries up to its position, durably. If that cannot be, they stay.
 struct KeepSnapshot {
   JournalSnapshot snapshot;
+};
+// Record durably that the run has trained with these kernels, before the entries that follow: a start of the spawner
+// admits no others.
+struct KeepKernels {
+  std::string kernels;
 };
 // Send the router of a process what comes next in the journal after a position, in one letter: it asks for the rest.
 struct SendJournal {
@@ -152,8 +157,8 @@ struct InjectHere {
 };
 
 using SupervisorEffect =
-    OneOf<Letter, AppendEntry, KeepSnapshot, SendJournal, ReserveNumbers, StartGroup, StartDataLoader, FindCheckpoint,
-          ProbeProcess, EndRun, Note, TellPerson, InjectHere, AvoidReplicas>;
+    OneOf<Letter, AppendEntry, KeepSnapshot, KeepKernels, SendJournal, ReserveNumbers, StartGroup, StartDataLoader,
+          FindCheckpoint, ProbeProcess, EndRun, Note, TellPerson, InjectHere, AvoidReplicas>;
 using SupervisorEffects = std::vector<SupervisorEffect>;
 
 struct SaveOutcome {

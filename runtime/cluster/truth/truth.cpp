@@ -40,6 +40,10 @@ void Truth::replay(const JournalEntry& entry) {
   if (saves) checkpoints.order(view().committed_steps(), commit->checkpoint_by, CheckpointOrder::Rank::kLast, {});
 }
 
+void Truth::replay_kernels(const std::string& kernels) {
+  if (!kernels.empty()) roster.processes.has_trained_with(kernels);
+}
+
 void Truth::follow(const JournalEntry& entry) {
   roster.follow(entry);
   history.follow(entry, view());
@@ -67,7 +71,11 @@ void Truth::follow(const BranchBegins& begins, Instant now) {
 void Truth::follow(const TrainingBegins& /*begins*/, Instant now) {
   follow(PhaseBegins{RunPhase::kTraining}, now);
   clock.begin_step(now);
+  unreadable_text.reset();
 }
+
+// The next one tries to read for itself, and says so if it cannot. One that can says nothing.
+void Truth::follow(const DataLoaderEnded& /*ended*/, Instant /*now*/) { unreadable_text.reset(); }
 
 void Truth::follow(const Commit& /*commit*/, Instant now) {
   clock.begin_step(now);

@@ -56,19 +56,21 @@ struct Truth {
   Ending ending;                               // the duty of the same name
   SignsOfLife signs;                           // watching
   MeasuredSpeeds speeds;                       // rebalancing
-  std::optional<std::string> unreadable_text;  // why the data loader waits; until it reads, or a step commits
+  std::optional<std::string> unreadable_text;  // why the data loader waits; until one reads, or a step commits
 
   explicit Truth(SupervisorConfig given);
 
   // Before the term begins: what the journal already holds, in order; first what it has in place of its oldest entries.
   void replay(const JournalSnapshot& past);
   void replay(const JournalEntry& entry);
+  void replay_kernels(const std::string& kernels);  // that it has trained with; empty: nobody knows
   // The entry that comes next is durable.
   void follow(const JournalEntry& entry);
   void follow(const TermBegins& begins, Instant now);
   void follow(const PhaseBegins& begins, Instant now);
   void follow(const BranchBegins& begins, Instant now);
   void follow(const TrainingBegins& begins, Instant now);
+  void follow(const DataLoaderEnded& ended, Instant now);
   void follow(const Commit& commit, Instant now);
 
   [[nodiscard]] const View& view() const { return roster.view; }

@@ -59,6 +59,15 @@ TEST(LastStep, IsDoneAgainAfterARollBack) {
   EXPECT_EQ(last.awaits(true), RunAwaits::kEvaluation) << "of the state that is trained again";
 }
 
+TEST(LastStep, IsTheNewestCommitWhereTheStepInProgressIsDropped) {
+  LastStep last(kTarget);
+  last.stop({"a person wants it", RunEventKind::kStopped, 130});
+  last.drop_step();
+  EXPECT_TRUE(last.is_committed());
+  EXPECT_EQ(last.awaits(false), RunAwaits::kCheckpoint);
+  EXPECT_EQ(last.awaits(true), RunAwaits::kNothing);
+}
+
 TEST(LastStep, AFailureIsKnownFromAStop) {
   LastStep last(kTarget);
   EXPECT_FALSE(last.has_failed());

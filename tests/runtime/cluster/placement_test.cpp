@@ -37,6 +37,17 @@ TEST(Placement, FillsSlotsInTheOrderOfJoining) {
   EXPECT_EQ(*placed, (std::vector<Placement>{{{0}, {0}, {1}}, {{1}, {0}, {2}}, {{0}, {1}, {3}}, {{1}, {1}, {4}}}));
 }
 
+TEST(Placement, TakesThoseThatCouldNotStartAReplicaLast) {
+  std::vector<Worker> workers{{{1}, "a"}, {{2}, "b"}, {{3}, "c"}, {{4}, "d"}};
+  workers[1].choice = 1;
+  const auto placed = place(workers, 3, 1);
+  ASSERT_TRUE(placed);
+  EXPECT_EQ(*placed, (std::vector<Placement>{{{0}, {0}, {1}}, {{1}, {0}, {3}}, {{2}, {0}, {4}}}));
+  const auto all = place(workers, 2, 2);
+  ASSERT_TRUE(all) << "where nobody else is left";
+  EXPECT_EQ(all->back().process, ProcessIncarnation{2});
+}
+
 TEST(Placement, FillsTheSlotsOfEachStageAsListed) {
   const ReplicasWanted listed({3, 1});
   EXPECT_FALSE(place({{{1}, "a"}, {{2}, "b"}, {{3}, "c"}}, 2, listed));
@@ -127,14 +138,41 @@ TEST(ProcessDirectory, TheRunsKernelsOutliveTheProcessesThatHadThem) {
   (void)directory.admit(join_of("early", 1, "openblas"), {1});
   (void)directory.lose({1});
   EXPECT_TRUE(std::holds_alternative<Admitted>(directory.admit(join_of("node1", 2), {2}))) << "nobody has trained";
-  directory.trains({2});
+  EXPECT_TRUE(directory.trains({2}));
+  EXPECT_FALSE(directory.trains({2})) << "that is known";
   (void)directory.lose({2});
   const auto refused = directory.admit(join_of("late", 3, "openblas"), {3});
   EXPECT_EQ(std::get<NotAdmitted>(refused).reason, JoinRefusal::kMixedKernels);
-  EXPECT_NE(std::get<NotAdmitted>(refused).explanation.find("'node1', with which the run has trained"),
+  EXPECT_NE(std::get<NotAdmitted>(refused).explanation.find("differ from those with which the run has trained"),
             std::string::npos)
       << std::get<NotAdmitted>(refused).explanation;
   EXPECT_TRUE(std::holds_alternative<Admitted>(directory.admit(join_of("node1", 4), {4})));
+}
+
+TEST(ProcessDirectory, TheRunsKernelsAreThoseOfAMemberThatComesBackAndNotOfWhoeverCameFirst) {
+  ProcessDirectory directory(FingerprintRule::kMustAgree);
+  (void)directory.admit(join_of("early", 1, "openblas"), {1});
+  const Join member = join_of("node1", 2);
+  EXPECT_TRUE(std::holds_alternative<NotAdmitted>(directory.admit(member, {2}))) << "the control: a newcomer";
+  EXPECT_TRUE(std::holds_alternative<Admitted>(directory.admit(member, {2}, Standing::kMember)));
+  EXPECT_TRUE(directory.unlike().empty()) << "nobody has trained";
+  EXPECT_TRUE(directory.trains({2}));
+  const auto unlike = directory.unlike();
+  ASSERT_EQ(unlike.size(), 1U);
+  EXPECT_EQ(unlike[0].process, ProcessIncarnation{1});
+  EXPECT_NE(unlike[0].why.find("'early' (openblas)"), std::string::npos) << unlike[0].why;
+  (void)directory.lose({1});
+  EXPECT_TRUE(directory.unlike().empty());
+  const auto other = directory.admit(join_of("node3", 3, "openblas"), {3}, Standing::kMember);
+  EXPECT_TRUE(std::holds_alternative<NotAdmitted>(other)) << "the first member's count";
+}
+
+TEST(ProcessDirectory, ARunThatHasTrainedBeforeThisTermHasItsKernels) {
+  ProcessDirectory directory(FingerprintRule::kMustAgree);
+  directory.has_trained_with("openblas");
+  EXPECT_TRUE(std::holds_alternative<NotAdmitted>(directory.admit(join_of("node1", 1), {1})));
+  EXPECT_TRUE(std::holds_alternative<Admitted>(directory.admit(join_of("node2", 2, "openblas"), {2})));
+  EXPECT_FALSE(directory.trains({2}));
 }
 
 TEST(ProcessDirectory, ANameWhoseHolderHasNoLinkIsTakenOver) {

@@ -88,6 +88,16 @@ TEST(Roster, ASlotRemembersWhoServedItAndHowOften) {
   EXPECT_EQ(scene.roster.slots.at({kLast, ReplicaId{1}}).times_added, 1U);
 }
 
+// As after a spawner's return: the entry that added it is of an earlier term.
+TEST(Roster, OneThatGivesWayLeavesNoPastThatThisTermHasNotSeen) {
+  Scene scene;
+  scene.roster.slots.clear();
+  scene.roster.giving_way = Incarnation{10};
+  scene.then(RemoveReplica{kFirst, Incarnation{10}, "its worker serves another stage"});
+  EXPECT_FALSE(scene.roster.giving_way);
+  EXPECT_TRUE(scene.roster.slots.empty()) << "a place that was added no times has been started again -1 times";
+}
+
 TEST(Roster, WhatAProcessDoesNotServeAnyMoreHasEnded) {
   Scene scene;
   Join join;

@@ -185,6 +185,24 @@ TEST(Journal, GivesNoNumberTwice) {  // P-4
   }
 }
 
+// A cut changes entries, and nothing else that is recorded.
+TEST(Journal, RecordsTheKernelsOfItsRunUntilOthersCount) {
+  const Folder folder;
+  fill(folder.journal(), 5);
+  EXPECT_EQ((*open_journal(folder.journal()))->kernels(), "") << "as in one of a version that recorded none";
+  {
+    auto journal = open_journal(folder.journal());
+    ASSERT_TRUE((*journal)->keep_kernels("torch 2; gemm a"));
+    EXPECT_EQ((*journal)->kernels(), "torch 2; gemm a");
+    JournalSnapshot snapshot;
+    snapshot.view.position = JournalPosition{3};
+    ASSERT_TRUE((*journal)->cut(snapshot));
+  }
+  EXPECT_EQ((*open_journal(folder.journal()))->kernels(), "torch 2; gemm a");
+  ASSERT_TRUE((*open_journal(folder.journal()))->keep_kernels(""));
+  EXPECT_EQ((*open_journal(folder.journal()))->kernels(), "");
+}
+
 TEST(Journal, IsOwnedByOneOpener) {
   const Folder folder;
   auto owner = begin_journal(folder.journal(), RunId{1});

@@ -251,6 +251,39 @@ TEST(NodeCore, SaysThatItLeavesUntilItIsLetGo) {
   EXPECT_EQ(node.ended(), 0);
 }
 
+TEST(NodeCore, SaysToEverySpawnerThatAPersonDrainedIt) {
+  Node node;
+  node.welcome(Term{1});
+  node.spawn(31);
+  node.perform(node.core->leave(LeaveRun{"shoal drain"}));
+  EXPECT_TRUE(node.told<Leaving>().empty()) << "this one has said so itself";
+  node.tick(1s);
+  ASSERT_EQ(node.told<Leaving>().size(), 1U);
+  EXPECT_EQ(node.told<Leaving>()[0], (Leaving{kNumber, "shoal drain"}));
+  node.lose_spawner();
+  for (int second = 0; second < 100; ++second) node.tick(1s);
+  EXPECT_FALSE(node.ended()) << "nobody set a deadline: it waits for the spawner as others do";
+  node.welcome(Term{2});
+  node.tick(1s);
+  ASSERT_EQ(node.told<Leaving>().size(), 2U);
+  EXPECT_EQ(node.told<Leaving>()[1].reason, "shoal drain");
+  node.perform(node.core->end({"shoal drain", 0}));
+  EXPECT_EQ(node.ended(), 0);
+}
+
+TEST(NodeCore, ADrainedOneEndsByASignalAsOthersDo) {
+  Node node;
+  node.welcome(Term{1});
+  node.spawn(31);
+  node.perform(node.core->leave(LeaveRun{"shoal drain"}));
+  node.lose_spawner();
+  node.tick(60s);
+  node.perform(node.core->leave(node.now));
+  EXPECT_FALSE(node.ended()) << "what it serves is worth a short wait";
+  node.tick(6s);
+  EXPECT_EQ(node.ended(), 0);
+}
+
 TEST(NodeCore, LeavesByItselfWhenNoSpawnerAnswers) {
   for (const bool serves : {false, true}) {
     Node node;

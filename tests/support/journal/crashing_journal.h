@@ -51,6 +51,11 @@ class CrashingJournal final : public JournalStore {
     return IncarnationBlock{std::uint64_t{1} << 40U, count};  // nobody will hear of them
   }
   [[nodiscard]] Result<Term> begin_term() override { return inner_->begin_term(); }
+  [[nodiscard]] std::string kernels() const override { return inner_->kernels(); }
+  // Not one of the writes that it dies at: a death here is one at the write of the entry that follows.
+  [[nodiscard]] Status keep_kernels(const std::string& kernels) override {
+    return plan_->is_dead ? Status(Done{}) : inner_->keep_kernels(kernels);
+  }
 
  private:
   [[nodiscard]] bool is_written() {

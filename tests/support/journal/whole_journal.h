@@ -36,6 +36,8 @@ class WholeJournal final : public JournalStore {
     return inner_->reserve(kind, count);
   }
   [[nodiscard]] Result<Term> begin_term() override { return inner_->begin_term(); }
+  [[nodiscard]] std::string kernels() const override { return inner_->kernels(); }
+  [[nodiscard]] Status keep_kernels(const std::string& kernels) override { return inner_->keep_kernels(kernels); }
 
   // Returns all entries from the first one on, whatever is kept of them.
   [[nodiscard]] const std::vector<JournalEntry>& all() const { return all_; }

@@ -10,8 +10,12 @@
 namespace shoal {
 namespace {
 
-constexpr std::uint64_t kLongestMicroseconds = 6'000;
 constexpr std::uint64_t kAtOnceOneIn = 4;
+
+[[nodiscard]] bool is_pass(const Job& job) {
+  return std::holds_alternative<ForwardJob>(job) || std::holds_alternative<LossJob>(job) ||
+         std::holds_alternative<BackwardJob>(job);
+}
 
 // The device reads its own values; the fake executor reads those of the host.
 [[nodiscard]] Job read_by_device(Job job) {
@@ -37,10 +41,12 @@ struct Device : std::enable_shared_from_this<Device> {
     }
     return end;
   }
+  [[nodiscard]] bool is_long(const Job& job) const { return is_pass(job) && time->pass_takes() > Duration::zero(); }
   void end_later() {
-    time->later([weak = weak_from_this()] {
+    const auto end = [weak = weak_from_this()] {
       if (const auto device = weak.lock()) device->end_oldest();
-    });
+    };
+    return is_long(jobs.front()) ? time->after(time->pass_takes(), end) : time->later(end);
   }
   void end_oldest() {
     const Job job = std::move(jobs.front());
@@ -72,7 +78,8 @@ class LateRunner final : public JobRunner {
 
   [[nodiscard]] std::optional<JobEnd> begin(const Job& job) override {
     Device& device = *device_;
-    if (device.jobs.empty() && device.time->draw(kAtOnceOneIn) == 0) return device.compute(job);
+    const bool may_end_at_once = device.jobs.empty() && !device.is_long(job);
+    if (may_end_at_once && device.time->draw(kAtOnceOneIn) == 0) return device.compute(job);
     device.jobs.push_back(job);
     auto& most = device.time->counts().most_under_way;
     most = std::max<std::uint64_t>(most, device.jobs.size());
@@ -105,8 +112,7 @@ std::unique_ptr<JobRunner> LateDevices::make_runner(std::unique_ptr<StageExecuto
   return std::make_unique<LateRunner>(std::move(device));
 }
 
-void LateDevices::later(std::function<void()> call) {
-  const Duration wait = std::chrono::microseconds(draw(kLongestMicroseconds));
+void LateDevices::after(Duration wait, std::function<void()> call) {
   due_.emplace(clockwork_->now() + wait, std::move(call));
   caf::delayed_anon_send(actor_, wait, Tick{});
 }

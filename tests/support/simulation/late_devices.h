@@ -28,6 +28,8 @@ class LateDevices {
   LateDevices(const LateDevices&) = delete;
   LateDevices& operator=(const LateDevices&) = delete;
 
+  // Passes take so long from now on, one after the other, and none ends at once.
+  void take_in_passes(Duration pass) { pass_takes_ = pass; }
   // Makes the device of one stage.
   [[nodiscard]] std::unique_ptr<JobRunner> make_runner(std::unique_ptr<StageExecutor> executor, TellJobEnd tell);
   // For RouterConfig.
@@ -37,15 +39,22 @@ class LateDevices {
   // For devices.
   [[nodiscard]] LateCounts& counts() { return counts_; }
   [[nodiscard]] std::uint64_t draw(std::uint64_t bound) { return clockwork_->draw(bound); }
+  [[nodiscard]] Duration pass_takes() const { return pass_takes_; }
   // Calls it within the next milliseconds.
-  void later(std::function<void()> call);
+  void later(std::function<void()> call) {
+    after(std::chrono::microseconds(draw(kLongestMicroseconds)), std::move(call));
+  }
+  void after(Duration wait, std::function<void()> call);
 
  private:
   [[nodiscard]] caf::behavior behaviour();
   void copy(const CopyToHost& order);
   void call_those_due();
 
+  static constexpr std::uint64_t kLongestMicroseconds = 6'000;
+
   SimulationClockwork* clockwork_;
+  Duration pass_takes_{};  // zero: as drawn
   LateCounts counts_;
   std::multimap<Instant, std::function<void()>> due_;
   caf::actor actor_;

@@ -80,10 +80,9 @@ class IdentitySamples final : public SampleSource {
     return Sample{FakeExecutor::input_of(0, step, microbatch), {}};
   }
   [[nodiscard]] std::uint32_t evaluation_count(EvaluationExtent) const override { return 3; }
-  [[nodiscard]] Result<std::uint64_t> evaluation_target_bytes(EvaluationExtent) const override { return 30; }
   [[nodiscard]] std::uint64_t evaluation_windows(EvaluationExtent) const override { return 3; }
   [[nodiscard]] Result<Sample> evaluation(MicrobatchId microbatch) const override {
-    return training(StepId{}, microbatch);
+    return Sample{FakeExecutor::input_of(0, StepId{}, microbatch), {}, 10};
   }
 };
 

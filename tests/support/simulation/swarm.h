@@ -127,8 +127,9 @@ class SimulatedSwarm {
   // A number that two runs share only if they had the same letters, entries and events at the same virtual times.
   [[nodiscard]] std::uint64_t fingerprint() const;
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
-  // Ensures that it has late devices.
+  // Ensure that it has late devices.
   [[nodiscard]] const LateCounts& late_counts() const { return late_.value().counts(); }
+  void take_in_passes(Duration pass) { late_.value().take_in_passes(pass); }
   // Ensures that it has collectives.
   [[nodiscard]] const CollectiveCounts& collective_counts() const { return collectives_.value().counts(); }
   // Bounds that are other than usual in this run.

@@ -55,5 +55,17 @@ TEST_F(ChildrenDutyTest, HandsOverWhenTheBudgetIsSpent) {
   EXPECT_EQ(announced(answers), (std::vector<std::string>{"restarted", "escalated"}));
 }
 
+// Whatever keeps all of them from answering for a moment costs each of them one restart.
+TEST_F(ChildrenDutyTest, ManyStagesThatAreStartedAgainTogetherAreNoReasonToHandOver) {
+  for (int time = 0; time < 6; ++time) {
+    for (const std::uint32_t stage : {0U, 1U}) {
+      const Answers answers = duty.on(end_of_group(stage), now);
+      EXPECT_TRUE(told<HandsOver>(answers).empty());
+      appoint(answers);
+    }
+    EXPECT_TRUE(told<HandsOver>(duty.on(DataLoaderEnded{"no answer for 1000 ms"}, now)).empty());
+  }
+}
+
 }  // namespace
 }  // namespace shoal::children_test

@@ -21,7 +21,26 @@ TEST_F(DrainDutyTest, PlansNothingMoreForWhoeverLeaves) {
 
 TEST_F(DrainDutyTest, SendsASpareAwayAtOnce) {
   const ProcessIncarnation spare = join("node9");
-  EXPECT_EQ(told<LeaverGoes>(duty.on(DrainAsked{spare, "shoal drain"}, now)).size(), 1U);
+  const Answers answers = duty.on(DrainAsked{spare, "shoal drain"}, now);
+  EXPECT_EQ(told<LeaverGoes>(answers).size(), 1U);
+  EXPECT_TRUE(sent<LeaveRun>(answers).empty());
+}
+
+TEST_F(DrainDutyTest, TellsANodeThatItLeavesUnlessItSaysSoItself) {  // P-28a
+  const auto orders = sent<LeaveRun>(duty.on(DrainAsked{process(0, 1), "shoal drain"}, now));
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_EQ(orders[0].reason, "shoal drain");
+  const Answers answers = duty.on(Leaving{process(1, 1), "SIGTERM"}, now);
+  EXPECT_EQ(announced(answers), std::vector<std::string>{"draining"});
+  EXPECT_TRUE(sent<LeaveRun>(answers).empty());
+}
+
+TEST_F(DrainDutyTest, TellsALeaverAgainOverItsNextLink) {  // P-28a: the first may be lost with the link
+  (void)duty.on(DrainAsked{process(0, 1), "shoal drain"}, now);
+  const auto orders = sent<LeaveRun>(duty.on(LinkedAgain{process(0, 1)}, now));
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_EQ(orders[0].reason, "shoal drain");
+  EXPECT_TRUE(duty.on(LinkedAgain{process(1, 1)}, now).all().empty()) << "it stays";
 }
 
 TEST_F(DrainDutyTest, LetsGoBetweenTwoStepsWhomNobodyMisses) {

@@ -96,6 +96,23 @@ TEST_F(JoinDutyTest, OneThatCannotFollowStaysASpareAndStatusSaysWhy) {
       << explain_waiting(truth, now);
 }
 
+TEST_F(JoinDutyTest, AHoldRunsDownOnceTheVotesAreThere) {  // P-27a
+  const SpawnStage order = sent<SpawnStage>(duty.on(WorkersChanged{}, now)).at(0);
+  (void)duty.on(ReadyInTraining{{StageId{1}, order.replica, {}, 0, 5}}, now);
+  record(commit_of(0));
+  EXPECT_EQ(announced(duty.on(JoinersDue{}, now)), (std::vector<std::string>{"commit_held"}));
+  const auto looks_until_something_is_said = [&] {
+    for (int looks = 1; looks < 1000; ++looks) {
+      truth.clock.look(now += std::chrono::milliseconds(500), false);
+      if (!announced(duty.on(TickCame{}, now)).empty()) return looks;
+    }
+    return 0;
+  };
+  EXPECT_EQ(looks_until_something_is_said(), 0) << "the step is under way";
+  for (const std::uint32_t stage : {0U, 1U}) EXPECT_FALSE(truth.ballots.hear(vote_of(stage), truth.view()));
+  EXPECT_EQ(looks_until_something_is_said(), CommitHolds::kShortest / std::chrono::milliseconds(500));
+}
+
 TEST_F(JoinDutyTest, WaitsForNobodyWhoWasNotAsked) {
   const Answers answers = duty.on(ReadyInTraining{{StageId{1}, Incarnation{99}, {}, 0, 5}}, now);
   EXPECT_EQ(told<StrangerReady>(answers).size(), 1U);

@@ -1,6 +1,7 @@
 // The duty that starts the first replicas (starting_replicas_test.cpp tests what is known of them).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "runtime/cluster/duties/starting.h"
@@ -193,6 +194,87 @@ TEST_F(StartingDutyTest, LooksForAnotherStateWhenNobodyElseCouldStartOne) {
   EXPECT_EQ(failed.size(), 1U);
 }
 
+// What the others load is not loaded again because of three of many.
+TEST_F(StartingDutyTest, AFewNodesThatCannotStartEndTheStartOfNobodyElse) {
+  truth.config.replicas = 8;
+  gather(16);
+  const auto orders = start();
+  ASSERT_EQ(orders.size(), 16U);
+  std::size_t fallen = 0, failed = 0;
+  for (const SpawnStage& order : orders) {
+    if (order.stage != StageId{0}) continue;
+    failed += told<StartFailed>(duty.on(StageEnded{order.stage, order.replica, "no memory"}, now)).size();
+    const bool do_most_try = ++fallen < 4;
+    EXPECT_EQ(failed > 0, !do_most_try) << fallen << " of eight have failed";
+  }
+}
+
+TEST_F(StartingDutyTest, NobodyIsHopelessWhoseStageHasSomebodyThatIsReady) {
+  gather(8);
+  const auto orders = start();
+  ASSERT_EQ(orders.size(), 4U);
+  for (const SpawnStage& order : orders) {
+    if (order.slot == ReplicaId{0}) (void)ready(order);
+  }
+  for (int time = 0; time < 4; ++time) {
+    const auto& all = truth.starts.replicas.all();
+    const auto late = std::ranges::find_if(all, [](const StartingReplica& one) { return !one.ready; });
+    ASSERT_NE(late, all.end());
+    const StageEnded ended{late->order.stage, late->order.replica, "no memory"};
+    EXPECT_TRUE(told<StartFailed>(duty.on(ended, now)).empty()) << time;
+    EXPECT_EQ(sent<SpawnStage>(duty.on(WorkersChanged{}, now)).size(), 1U) << "another worker is asked";
+  }
+}
+
+// One replica of a stage is late, and three times whoever has its place cannot start it. Returns how often that ended
+// the start.
+struct LastPlace : StartingDutyTest {
+  std::size_t fail_three_times() {
+    gather(5);
+    for (const SpawnStage& order : start()) {
+      if (order.stage == StageId{0} || order.slot == ReplicaId{0}) (void)ready(order);
+    }
+    std::size_t failed = 0;
+    for (int time = 0; time < 3; ++time) {
+      const auto& all = truth.starts.replicas.all();
+      const auto late = std::ranges::find_if(all, [](const StartingReplica& one) { return !one.ready; });
+      if (late == all.end() || failed > 0) return 0;
+      const StageEnded ended{late->order.stage, late->order.replica, "no memory"};
+      failed += told<StartFailed>(duty.on(ended, now)).size();
+      (void)start();
+    }
+    return failed;
+  }
+};
+
+TEST_F(LastPlace, EndsAFirstStartThatNobodyElseCanComplete) { EXPECT_EQ(fail_three_times(), 1U); }
+
+TEST_F(LastPlace, EndsNoStartThatNeedsOneOfEachStage) {
+  truth.config.share_devices = true;
+  EXPECT_EQ(fail_three_times(), 0U);
+}
+
+TEST_F(StartingDutyTest, ThoseThatCouldNotStartAreAskedLastWhenAllStartAgainFromTheSameState) {
+  gather(7);
+  const auto orders = start();
+  ASSERT_EQ(orders.size(), 4U);
+  std::set<ProcessIncarnation> fallen;
+  for (std::size_t at = 0; at < 3; ++at) {
+    const StartingReplica one = truth.starts.replicas.all().front();
+    fallen.insert(one.process);
+    (void)duty.on(StageEnded{one.order.stage, one.order.replica, "no memory"}, now);
+  }
+  for (const bool is_in_vain : {true, false}) {
+    (void)duty.on(BranchBegins{}, now);
+    truth.follow(PhaseBegins{RunPhase::kGathering}, now);
+    (void)duty.on(StartRepeated{is_in_vain}, now);
+    ASSERT_EQ(start().size(), 4U);
+    bool is_one_asked = false;
+    for (const StartingReplica& one : truth.starts.replicas.all()) is_one_asked |= fallen.contains(one.process);
+    EXPECT_EQ(is_one_asked, !is_in_vain) << "another state may be loaded where that could not";
+  }
+}
+
 TEST_F(StartingDutyTest, BlamesNobodyForAnEndThatWasOrdered) {
   gather(4);
   const SpawnStage order = start().front();
@@ -235,14 +317,103 @@ TEST_F(StartingDutyTest, HasAProcessStartedAgainOnWhichReplicasEndTooOften) {
   EXPECT_EQ(ends[0].exit_status, 1U);
 }
 
-TEST_F(StartingDutyTest, GivesTheRunUpWhenTooFewWorkersCome) {
-  truth.config.wait_timeout = std::chrono::minutes(1);
+// A wait for workers of one minute at most.
+struct BoundedStart : StartingDutyTest {
+  BoundedStart() {
+    truth.config.wait_timeout = std::chrono::minutes(1);
+    truth.clock.look(now, false);
+    (void)duty.on(TermBegins{}, now);
+  }
+  // Looks every second. Returns the exit status of the run, if that ended it.
+  std::optional<int> watch(std::chrono::seconds time) {
+    std::optional<int> status;
+    for (; time.count() > 0 && !status; --time) status = look_after(std::chrono::seconds(1));
+    return status;
+  }
+  // Looks once after so long.
+  std::optional<int> look_after(Duration time) {
+    truth.clock.look(now += time, false);
+    const Answers answers = duty.on(TickCame{}, now);
+    for (const PhaseBegins& begins : told<PhaseBegins>(answers)) truth.follow(begins, now);
+    const auto ends = told<EndOfRun>(answers);
+    return ends.empty() ? std::nullopt : std::optional(ends[0].exit_status);
+  }
+  // Members of the term before are waited for longer than a start waits for workers.
+  void wait_for_members() {
+    truth.follow(PhaseBegins{RunPhase::kReturning}, now);
+    EXPECT_FALSE(watch(std::chrono::minutes(2))) << "who returns is waited for by another limit";
+    truth.follow(PhaseBegins{RunPhase::kGathering}, now);
+  }
+};
+
+TEST_F(BoundedStart, GivesTheRunUpWhenTooFewWorkersCome) {
   gather(3);
-  EXPECT_TRUE(told<EndOfRun>(duty.on(TickCame{}, now)).empty());
-  now += std::chrono::minutes(1);
-  const auto ends = told<EndOfRun>(duty.on(TickCame{}, now));
-  ASSERT_EQ(ends.size(), 1U);
-  EXPECT_EQ(ends[0].exit_status, 4);
+  EXPECT_FALSE(watch(std::chrono::seconds(59)));
+  EXPECT_EQ(watch(std::chrono::seconds(1)), 4);
+}
+
+TEST_F(BoundedStart, GivesTheRunUpWhenAWorkerThatDiesWhileReplicasStartIsNotReplaced) {
+  gather(4);
+  ASSERT_EQ(start().size(), 4U);
+  EXPECT_FALSE(watch(std::chrono::minutes(9))) << "a state may take long to come";
+  truth.roster.processes.lose(ProcessIncarnation{4});
+  (void)duty.on(ProcessGone{ProcessIncarnation{4}, "node4", ProcessRole::kNode, "killed"}, now);
+  EXPECT_FALSE(watch(std::chrono::seconds(59))) << "its keeper may start it again";
+  EXPECT_EQ(watch(std::chrono::seconds(1)), 4);
+}
+
+TEST_F(BoundedStart, CountsAllTimeInWhichWorkersLack) {
+  gather(3);
+  EXPECT_FALSE(watch(std::chrono::seconds(40)));
+  join("node4");
+  ASSERT_EQ(start().size(), 4U);
+  EXPECT_FALSE(watch(std::chrono::minutes(9)));
+  truth.roster.processes.lose(ProcessIncarnation{4});
+  (void)duty.on(ProcessGone{ProcessIncarnation{4}, "node4", ProcessRole::kNode, "killed"}, now);
+  EXPECT_FALSE(watch(std::chrono::seconds(19)));
+  EXPECT_EQ(watch(std::chrono::seconds(1)), 4);
+}
+
+// Nobody is lacking while a start is put off, and members of a run that is taken over are.
+TEST_F(BoundedStart, LeavesOutAPauseBetweenTwoStartsAndCountsAReturn) {
+  gather(3);
+  (void)duty.on(StartPaused{now + std::chrono::minutes(2)}, now);
+  EXPECT_FALSE(watch(std::chrono::minutes(2) - std::chrono::seconds(1)));
+  wait_for_members();
+  EXPECT_EQ(watch(std::chrono::seconds(1)), 4);
+}
+
+TEST_F(BoundedStart, PlacesThoseThatAreThereHoweverLongMembersWereWaitedFor) {
+  gather(4);
+  wait_for_members();
+  EXPECT_FALSE(watch(std::chrono::seconds(1)));
+  EXPECT_EQ(truth.phase, RunPhase::kSpawning);
+  EXPECT_FALSE(watch(std::chrono::minutes(9)));
+}
+
+TEST_F(BoundedStart, GivesNoRunUpThatGoesOnWithFewerInAMoment) {
+  truth.config.return_within = std::chrono::minutes(2);
+  record(AddReplica{StageId{0}, ReplicaId{0}, replica(0, 0), ProcessIncarnation{999}, 0});
+  for (const int nodes : {1, 2}) {
+    join("node" + std::to_string(nodes));
+    wait_for_members();
+    EXPECT_FALSE(watch(std::chrono::seconds(9)));
+    EXPECT_EQ(watch(std::chrono::seconds(1)), nodes == 1 ? std::optional(4) : std::nullopt);
+  }
+  EXPECT_EQ(truth.phase, RunPhase::kSpawning);
+}
+
+TEST_F(BoundedStart, LeavesOutTimeInWhichTheSpawnerWasAway) {
+  gather(3);
+  EXPECT_FALSE(look_after(std::chrono::hours(1))) << "nobody looked whether a fourth came";
+  EXPECT_FALSE(watch(std::chrono::seconds(58)));
+  EXPECT_EQ(watch(std::chrono::seconds(1)), 4);
+}
+
+TEST_F(BoundedStart, IsBoundedNoMoreOnceTheRunTrains) {
+  (void)duty.on(TrainingBegins{}, now);
+  truth.follow(PhaseBegins{RunPhase::kGathering}, now);
+  EXPECT_FALSE(watch(std::chrono::hours(1)));
 }
 
 TEST_F(StartingDutyTest, LeavesReadinessToJoiningWhileTheRunTrains) {

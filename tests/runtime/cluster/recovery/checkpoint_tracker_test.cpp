@@ -101,6 +101,32 @@ TEST(CheckpointTracker, AnotherHistoryForgetsWhatWasUnderWay) {
   EXPECT_EQ(bench.tracker.saved_sha256(), "five");
 }
 
+// The journal tells of every order, and of no failure: those that failed take nobody's place.
+TEST(CheckpointTracker, AnotherTermSavesAgainHoweverManyOrdersCameToNothing) {
+  for (std::uint64_t orders = 1; orders <= 12; ++orders) {
+    Bench bench;
+    for (std::uint64_t order = 1; order <= orders; ++order) bench.order(10 * order);
+    bench.tracker.go_on_from(5, "five", Rank::kOneOfMany, bench.now);
+    bench.now += CheckpointOrder::kSettle;
+    EXPECT_EQ(bench.decide().action, Action::kCarry);
+    EXPECT_EQ(bench.tracker.why_not_now(true), std::nullopt) << orders;
+  }
+}
+
+TEST(CheckpointTracker, AnotherTermHearsOfOlderOnesThatAreBeingWritten) {
+  Bench bench;
+  for (const std::uint64_t version : {10, 20}) bench.order(version);
+  bench.tracker.go_on_from(5, "five", Rank::kOneOfMany, bench.now);
+  bench.order(30);
+  for (std::uint64_t bytes = 1; bytes <= 10; ++bytes) {
+    bench.now += CheckpointOrder::kSilence / 2;
+    bench.tracker.progress(StateProgress{Branch{}, 10, StageId{0}, kSaver, {}, true, bytes, 100}, bench.now);
+    EXPECT_EQ(bench.decide().action, Action::kWait) << bytes;
+  }
+  bench.now += CheckpointOrder::kSilence;
+  EXPECT_EQ(bench.decide().action, Action::kCarry) << "the control: the disk is silent";
+}
+
 TEST(CheckpointTracker, AnotherTermDoubtsAnOrderThatStorageHasNotAnswered) {
   Bench bench;
   bench.order(10);

@@ -31,8 +31,8 @@ struct Bench {
   void joiner(std::uint64_t version, std::uint64_t digest = 0) {
     EXPECT_TRUE(joining.is_ready({kStage, kJoiner, {}, version, digest == 0 ? 1000 + version : digest}, now));
   }
-  std::optional<JoinOutcome> decide(std::uint64_t committed) {
-    const auto decisions = joining.decide(committed, now);
+  std::optional<JoinOutcome> decide(std::uint64_t committed, StepBefore step = StepBefore::kDone) {
+    const auto decisions = joining.decide(committed, step, now);
     EXPECT_LE(decisions.size(), 1U);
     return decisions.empty() ? std::nullopt : std::optional(decisions.front().outcome);
   }
@@ -77,16 +77,16 @@ TEST(JoiningReplicas, NeverAddsAtAnotherVersionOrAnotherDigest) {  // P-27, S-3
 
 TEST(JoiningReplicas, HoldsTheNextCommitForALateOneAndLetsGoWhenItIsIn) {
   Bench bench;
-  EXPECT_FALSE(bench.joining.holds_commit(bench.now)) << "not while it copies";
+  EXPECT_FALSE(bench.joining.holds_commit()) << "not while it copies";
   bench.now += 100ms;
   bench.joiner(6);
   EXPECT_EQ(bench.decide(7), JoinOutcome::kHold);
-  EXPECT_TRUE(bench.joining.holds_commit(bench.now));
+  EXPECT_TRUE(bench.joining.holds_commit());
   EXPECT_EQ(bench.decide(7), std::nullopt) << "said once";
   bench.member(7);
   bench.joiner(7);
   EXPECT_EQ(bench.decide(7), JoinOutcome::kAdmit);
-  EXPECT_FALSE(bench.joining.holds_commit(bench.now));
+  EXPECT_FALSE(bench.joining.holds_commit());
 }
 
 TEST(JoiningReplicas, AHoldIsAsLongAsTheFirstCopySuggestsWithinBounds) {
@@ -95,8 +95,12 @@ TEST(JoiningReplicas, AHoldIsAsLongAsTheFirstCopySuggestsWithinBounds) {
     bench.now += copy;
     bench.joiner(6);
     EXPECT_EQ(bench.decide(7), JoinOutcome::kHold);
-    EXPECT_TRUE(bench.joining.holds_commit(bench.now + hold - 1ms));
-    EXPECT_FALSE(bench.joining.holds_commit(bench.now + hold));
+    bench.now += hold - 1ms;
+    EXPECT_EQ(bench.decide(7), std::nullopt);
+    EXPECT_TRUE(bench.joining.holds_commit());
+    bench.now += 1ms;
+    EXPECT_NE(bench.decide(7), std::nullopt);
+    EXPECT_FALSE(bench.joining.holds_commit());
   }
 }
 
@@ -113,6 +117,36 @@ TEST(JoiningReplicas, ThreeHoldsWithPausesThenItIsGivenUp) {
   }
   EXPECT_EQ(bench.decide(7), JoinOutcome::kGiveUp);
   EXPECT_TRUE(bench.joining.joiners().empty());
+}
+
+// Steps of 10 min, and the first state comes after 8, just before a commit: the sum of that step takes 320 s. The
+// longest hold is shorter, and nobody waits for the joiner meanwhile.
+TEST(JoiningReplicas, AHoldRunsDownOnlyWhileNothingElseHoldsTheCommitUp) {  // P-27a
+  Bench bench;
+  bench.now += 8min;
+  bench.joiner(7);
+  bench.member(8);
+  EXPECT_EQ(bench.decide(8, StepBefore::kUnderWay), JoinOutcome::kHold);
+  for (int second = 1; second < 320; ++second) {
+    bench.now += 1s;
+    ASSERT_EQ(bench.decide(8, StepBefore::kUnderWay), std::nullopt) << second << " s after the commit";
+  }
+  bench.now += 1s;
+  bench.joiner(8);
+  EXPECT_EQ(bench.decide(8, StepBefore::kUnderWay), JoinOutcome::kAdmit);
+}
+
+TEST(JoiningReplicas, AHoldThatBeganInTheMiddleOfAStepIsWholeWhenTheCommitWaits) {
+  Bench bench;
+  bench.joiner(6);
+  EXPECT_EQ(bench.decide(7, StepBefore::kUnderWay), JoinOutcome::kHold);
+  bench.now += 10min;
+  EXPECT_EQ(bench.decide(7, StepBefore::kUnderWay), std::nullopt);
+  bench.now += CommitHolds::kShortest - 1ms;
+  EXPECT_EQ(bench.decide(7), std::nullopt);
+  EXPECT_TRUE(bench.joining.holds_commit());
+  bench.now += 1ms;
+  EXPECT_EQ(bench.decide(7), JoinOutcome::kHoldOver);
 }
 
 TEST(JoiningReplicas, SilenceForLongIsGivenUp) {
@@ -169,11 +203,11 @@ struct SlowJoiner : Bench {
       if (now >= next) ++committed, next += step;
       bytes = std::min(bytes + bytes_per_s / 4, bytes_total);
       joining.arriving(kJoiner, bytes, bytes_total, now);
-      decisions = joining.decide(committed, now);
+      decisions = joining.decide(committed, StepBefore::kDone, now);
     }
     if (!decisions.empty()) return;
     joiner(copied);
-    decisions = joining.decide(committed, now);
+    decisions = joining.decide(committed, StepBefore::kDone, now);
   }
 };
 
@@ -186,7 +220,7 @@ TEST(JoiningReplicas, OneWhoseLinkCannotBringTheSumsOfStepsIsGivenUpAtOnceAndSay
   EXPECT_NE(bench.decisions[0].reason.find("6.2 MB/s"), std::string::npos) << bench.decisions[0].reason;
   EXPECT_NE(bench.decisions[0].reason.find("cannot follow"), std::string::npos) << bench.decisions[0].reason;
   EXPECT_LE(bench.now - began, CopyPace::kOnTheWay + 1s) << "long before all of the state is there";
-  EXPECT_FALSE(bench.joining.holds_commit(bench.now)) << "nobody waits for it";
+  EXPECT_FALSE(bench.joining.holds_commit()) << "nobody waits for it";
   EXPECT_EQ(bench.joining.given_up().at(ProcessIncarnation{4}), bench.decisions[0].reason);
   bench.ask(Incarnation{10});
   EXPECT_TRUE(bench.joining.given_up().empty()) << "it is tried again";
@@ -205,7 +239,7 @@ TEST(JoiningReplicas, OneWhoseLinkStandsStillForAWhileIsNotGivenUp) {
       const bool stands_still = bench.now - began > from && bench.now - began <= to;
       bench.bytes += stands_still ? 1000 : 20'000'000;
       bench.joining.arriving(kJoiner, bench.bytes, bench.bytes_total, bench.now);
-      bench.decisions = bench.joining.decide(bench.committed, bench.now);
+      bench.decisions = bench.joining.decide(bench.committed, StepBefore::kDone, bench.now);
     }
     EXPECT_TRUE(bench.decisions.empty()) << from.count() << " s: " << bench.decisions[0].reason;
   }
@@ -231,7 +265,8 @@ TEST(JoiningReplicas, OneThatIsGivenUpSaysWhatItsLinkIsTooSlowFor) {
     bench.joiner(6);
     std::string reason;
     while (!bench.joining.joiners().empty()) {
-      for (const JoinDecision& decision : bench.joining.decide(7, bench.now)) reason = decision.reason;
+      for (const JoinDecision& decision : bench.joining.decide(7, StepBefore::kDone, bench.now))
+        reason = decision.reason;
       bench.now += 1s;
     }
     EXPECT_EQ(reason.find("sum of a step") != std::string::npos, follows_sums) << reason;
@@ -271,7 +306,7 @@ TEST(JoiningReplicas, OneThatWasAloneIsNotJudgedAsIfItHadShared) {
     }
     bench.bytes += second < 7 ? 6'000'000 : 3'000'000;  // 8.3 MB/s are needed: sums of 33 MB, steps of 2 s
     bench.joining.arriving(kJoiner, bench.bytes, bench.bytes_total, bench.now);
-    bench.decisions = bench.joining.decide(bench.committed, bench.now);
+    bench.decisions = bench.joining.decide(bench.committed, StepBefore::kDone, bench.now);
   }
   ASSERT_EQ(bench.decisions.size(), 1U);
   EXPECT_EQ(bench.decisions[0].outcome, JoinOutcome::kGiveUp);
@@ -309,7 +344,7 @@ TEST(JoiningReplicas, WhoEndsHoldsNothing) {
   EXPECT_EQ(bench.decide(7), JoinOutcome::kHold);
   EXPECT_EQ(bench.joining.end_on(ProcessIncarnation{5}).size(), 0U);
   EXPECT_EQ(bench.joining.end_on(ProcessIncarnation{4}).size(), 1U);
-  EXPECT_FALSE(bench.joining.holds_commit(bench.now));
+  EXPECT_FALSE(bench.joining.holds_commit());
   EXPECT_FALSE(bench.joining.is_ready({kStage, kJoiner, {}, 7, 0}, bench.now)) << "nobody asked for it any more";
 }
 
@@ -329,16 +364,16 @@ TEST(JoiningReplicas, NeverAddsAWrongOneAndNeverHoldsForEver) {
     while (!bench.joining.joiners().empty()) {
       const auto step = std::chrono::milliseconds(random() % 3000);
       bench.now += step;
-      if (bench.joining.holds_commit(bench.now)) held += step;
+      if (bench.joining.holds_commit()) held += step;
       const auto what = random() % 4;
-      if (what == 0 && !bench.joining.holds_commit(bench.now)) ++committed;
+      if (what == 0 && !bench.joining.holds_commit()) ++committed;
       if (what == 1) bench.member(committed - random() % 2);
       if (what == 2) {
         version = committed - std::min<std::uint64_t>(random() % 3, committed);
         digest = random() % 20 == 0 ? 42 : 1000 + version;
         bench.joiner(version, digest);
       }
-      for (const JoinDecision& decision : bench.joining.decide(committed, bench.now)) {
+      for (const JoinDecision& decision : bench.joining.decide(committed, StepBefore::kDone, bench.now)) {
         if (decision.outcome != JoinOutcome::kAdmit) continue;
         ++added;
         EXPECT_EQ(version, committed);

@@ -106,13 +106,12 @@ TEST(SupervisorReturn, AStepThatIsBegunAgainIsTimedAsAWhole) {
   SupervisorBench& bench = *second;
   bench.checkpoint = StartPoint{2, 2, true, "sha"};
   for (std::uint64_t number = 1; number <= 4; ++number) bench.join(number);
-  bench.later(seconds(1));  // none of them was in the run: nobody else is coming back
-  bench.later(seconds(1));
+  bench.watch(seconds(5));  // none of them was in the run: nobody else is coming back
   bench.ready();
   ASSERT_EQ(bench.core.phase(), Phase::kTraining);
   bench.step();
   EXPECT_EQ(bench.core.view().committed_steps(), 3U);
-  EXPECT_DOUBLE_EQ(bench.last_commit().step_ms, 2000) << "with the pause";
+  EXPECT_DOUBLE_EQ(bench.last_commit().step_ms, 5000) << "with the pause";
   EXPECT_FALSE(bench.last_commit().is_partly_timed);
 }
 
@@ -246,11 +245,28 @@ TEST(SupervisorReturn, WorkersThatWereNeverThereEndTheWaiting) {
   auto second = killed.start_again();
   second->checkpoint = StartPoint{2, 2, true, "sha"};
   for (std::uint64_t number = 1; number <= 4; ++number) second->join(number);
-  second->later(seconds(0));
-  second->later(seconds(0));
+  second->watch(seconds(2));
+  EXPECT_EQ(second->core.phase(), Phase::kReturning) << "the members may only be slower";
+  second->watch(seconds(3));
   EXPECT_EQ(second->core.phase(), Phase::kSpawning);
   second->ready();
   EXPECT_EQ(second->core.view().branch(), Branch{0}) << "a start at the newest step is no roll-back";
+}
+
+// The spawner's machine was away for minutes, and new nodes were started meanwhile.
+TEST(SupervisorReturn, NewcomersThatAreTheFirstToComeCostTheMembersNothing) {  // P-30
+  const Killed killed;
+  auto second = killed.start_again();
+  second->checkpoint = StartPoint{1, 1, true, "sha"};
+  for (std::uint64_t number = 1; number <= 4; ++number) second->join(number);
+  for (int tick = 0; tick < 9; ++tick) second->later(std::chrono::milliseconds(100));
+  for (const auto process : members_of_run(*second)) second->hear(join_of(*second, process));
+  EXPECT_EQ(second->core.phase(), Phase::kTraining);
+  EXPECT_EQ(second->core.view().branch(), Branch{0});
+  EXPECT_EQ(second->core.view().replica_count(), 4U);
+  EXPECT_TRUE(second->all<EndStage>().empty());
+  second->step();
+  EXPECT_EQ(second->core.view().committed_steps(), 3U);
 }
 
 TEST(SupervisorReturn, WhoHasSeenMoreThanTheJournalStartsAgain) {
@@ -422,6 +438,30 @@ TEST(SupervisorReturn, WhoIsDrainedMeanwhileLeavesAfterTheNextStep) {
     EXPECT_EQ(second->all<EndProcess>()[0].exit_status, 0U);
     EXPECT_EQ(second->core.view().replicas_of(StageId{0}).size(), 1U);
   }
+}
+
+// The node repeats what it was told (NodeCore.SaysToEverySpawnerThatAPersonDrainedIt).
+TEST(SupervisorReturn, WhoWasDrainedBeforeLeavesAfterTheNextStep) {  // P-28a
+  Killed killed;
+  const ReplicaMember leaver = killed.first.core.view().replicas_of(StageId{0})[0];
+  OperatorOutcome outcome =
+      killed.first.core.operate({OperatorVerb::kDrain, "stage/0/0", {}, 0, "shoal drain"}, killed.first.now);
+  killed.first.perform(std::move(outcome.effects));
+  const auto is_told = [&](const Letter& letter) {
+    return std::holds_alternative<LeaveRun>(letter.body) && letter.to == to_node_agent(leaver.process);
+  };
+  EXPECT_EQ(std::ranges::count_if(killed.first.sent, is_told), 1);
+
+  auto second = killed.start_again();
+  for (const auto process : members_of_run(*second)) second->hear(join_of(*second, process));
+  ASSERT_EQ(second->core.phase(), Phase::kTraining);
+  second->hear(Leaving{leaver.process, "shoal drain"});
+  EXPECT_TRUE(second->all<EndProcess>().empty());
+  EXPECT_TRUE(second->all<LeaveRun>().empty()) << "it knows";
+  second->step();
+  ASSERT_EQ(second->all<EndProcess>().size(), 1U);
+  EXPECT_EQ(second->all<EndProcess>()[0].exit_status, 0U);
+  EXPECT_FALSE(second->core.view().contains(leaver.incarnation));
 }
 
 TEST(SupervisorReturn, ASpareIsDrainedAtOnceMeanwhile) {

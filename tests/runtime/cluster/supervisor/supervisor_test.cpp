@@ -456,13 +456,26 @@ TEST(Supervisor, WaitTimeoutEndsWith4) {
   config.wait_timeout = seconds(30);
   Bench bench(config);
   bench.join(1);
-  bench.later(seconds(29));
-  bench.later(seconds(2));
+  bench.watch(seconds(29));
+  bench.watch(seconds(2));
+  EXPECT_EQ(bench.exit_status(), 4);
+}
+
+TEST(Supervisor, WaitTimeoutEndsAStartThatLostANode) {
+  SupervisorConfig config = two_by_two();
+  config.wait_timeout = seconds(30);
+  Bench bench(config);
+  for (std::uint64_t number = 1; number <= 4; ++number) bench.join(number);
+  ASSERT_EQ(bench.core.phase(), SupervisorCore::Phase::kSpawning);
+  bench.lose(bench.all<Welcome>().back().process);
+  bench.watch(seconds(29));
+  EXPECT_FALSE(bench.ended);
+  bench.watch(seconds(2));
   EXPECT_EQ(bench.exit_status(), 4);
 }
 
 // A run that has trained waits for nodes as long as they stay away.
-TEST(Supervisor, WaitTimeoutIsOfTheFirstStart) {
+TEST(Supervisor, WaitTimeoutIsOfTheStartThatAPersonMakes) {
   SupervisorConfig config = two_by_two();
   config.wait_timeout = seconds(30);
   Bench bench(config);
@@ -477,20 +490,19 @@ TEST(Supervisor, WaitTimeoutIsOfTheFirstStart) {
   bench.later(minutes(10));
   EXPECT_EQ(bench.core.phase(), SupervisorCore::Phase::kGathering);
 
+  // A keeper tells it to no spawner that it starts again (spawner_ward.h); a person does, whether nodes may come back
+  // (`shoal spawner --resume`) or not.
   config.term = Term{2};
-  config.return_within = seconds(10);
-  Bench second(config, bench.entries);
-  second.watch(seconds(11));
-  second.later(minutes(10));
-  EXPECT_EQ(second.core.phase(), SupervisorCore::Phase::kGathering) << "taken over by another spawner";
-
-  config.term = Term{3};
-  config.return_within = seconds(0);
-  Bench resumed(config, bench.entries);
-  resumed.later(seconds(29));
-  EXPECT_FALSE(resumed.ended);
-  resumed.later(seconds(2));
-  EXPECT_EQ(resumed.exit_status(), 4) << "a person waits for a run to go on as for one that begins";
+  for (const auto return_within : {seconds(10), seconds(0)}) {
+    config.return_within = return_within;
+    Bench resumed(config, bench.entries);
+    resumed.watch(seconds(20));
+    EXPECT_EQ(resumed.core.phase(), SupervisorCore::Phase::kGathering);
+    resumed.watch(seconds(9));
+    EXPECT_FALSE(resumed.ended);
+    resumed.watch(seconds(2));
+    EXPECT_EQ(resumed.exit_status(), 4) << return_within.count() << " s";
+  }
 }
 
 // Newer than the journal is what one process trained meanwhile.
