@@ -87,7 +87,7 @@ CommandSpec spawner() {
        kBranch,
        kFrom,
        kSteps,
-       {"--wait-timeout", kValue, "S", "exit 4 when training has not begun after S seconds, for want of nodes"}},
+       {"--wait-timeout", kValue, "S", "exit 4 when training has not begun and nodes have been missing for S seconds"}},
       kExitCodes};
 }
 
@@ -105,7 +105,7 @@ CommandSpec node() {
         "cpu)"},
        {"--name", kValue, "NAME", "its name in the run (default: its certificate's, else host name and process id)"},
        {"--threads", kValue, "N", "compute threads per stage (default: the run's)"},
-       {"--memory", kValue, "B", "memory that it gives, as in 24G or 16Gi (default: what is available)"},
+       {"--memory", kValue, "B", "memory that it gives at most, as in 24G or 16Gi (default: what is free)"},
        {"--limit-up", kValue, "R", "rate at which it sends tensors, in bit/s, as in 50M or 1G (default: no limit)"},
        {"--limit-down", kValue, "R", "likewise, at which it receives them"},
        {"--grace", kValue, "S", "time to leave after SIGTERM before the workers are killed (default: 30)"},
@@ -117,9 +117,10 @@ CommandSpec node() {
       "from then on: --certs DIR alone starts the node again, also after the token has expired. Device K has the\n"
       "files ca.crt, nodeK.crt and nodeK.key; node.crt and node.key serve all devices that have none of their own.\n"
       "A node has the name of its certificate, and is refused under any other.\n"
-      "--memory and the limits are of the node; its devices share them evenly. A stage that needs more memory than a\n"
-      "device has of it is not placed there (`shoal plan` says what stages need, within a tenth: where a limit is\n"
-      "enforced, by Slurm or a control group, make it so much larger). Heartbeats and orders wait for no limit.\n"
+      "--memory and the limits are of the node; its devices share them evenly. On a GPU --memory is of the GPU's own\n"
+      "memory. No more than is free counts. A stage that needs more memory than a device has of it is not placed\n"
+      "there (`shoal plan` says what stages need, within a tenth: where a limit is enforced, by Slurm or a control\n"
+      "group, make it so much larger). Heartbeats and orders wait for no limit.\n"
       "SIGTERM is a drain with a deadline: the node finishes the step and hands over what only it has, and what\n"
       "still works after --grace S is killed. Give the time until the machine is taken away, where that is known.\n"
       "Exit status: 0 left politely or the run is over, 1 internal error, 2 usage, 3 a file of --certs or another\n"
@@ -202,7 +203,9 @@ CommandSpec eval() {
       "all). With the same number of batches this command gives the same loss, in one process bit for bit. Where\n"
       "the run's text is not the one that the checkpoint was trained on, a warning says so.\n"
       "--json prints {\"step\":N,\"windows\":N,\"tokens\":N,\"loss\":nats per token,\"perplexity\":X,"
-      "\"bits_per_byte\":X},\nwith null for a number that is not finite."};
+      "\"bits_per_byte\":X},\nwith null for a number that is not finite.\n"
+      "Exit status: 0 done, 2 usage, 3 a checkpoint or text that cannot be used, or a loss that is not finite,\n"
+      "4 its text or tokenizer cannot be fetched."};
 }
 
 CommandSpec kill() {

@@ -72,6 +72,7 @@ Result<CheckpointWriterSettings> writer_settings(const RunDirectory& run) {
   settings.run = run_text(authority->run());
   settings.config_sha256 = sha256_hex(std::string_view(*text));
   settings.corpus_sha256 = trained_on->sha256;
+  settings.journal_folder = run.root;
   return settings;
 }
 

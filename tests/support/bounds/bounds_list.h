@@ -82,6 +82,7 @@ inline constexpr std::array kBoundsList = {
     ListedBound{"supervision.starts_in_vain", 0, 0, "SupervisorRollback.WhatKeptAllFromStartingIsWaitedForAFewTimes"},
     ListedBound{"supervision.suspected_microbatches", 0, 0, "Poison.RemembersBoundedlyMany"},
     ListedBound{"supervision.unsaved_checkpoints", 1, 2},
+    ListedBound{"supervision.workers_that_could_not_start", 0, 0, "FailedStarts.S6RemembersSoMany"},
     ListedBound{"sync.bucket_bytes", 8, 8},
     ListedBound{"sync.commits_of_a_joiner", 2, 4},
     ListedBound{"sync.early_parts_of_a_round", 1, 3},
@@ -95,6 +96,7 @@ inline constexpr std::array kBoundsList = {
 };
 
 inline constexpr std::array kNumbersList = {
+    ListedNumber{"runtime/base/machine/unhindered_stream.cpp:kUnreadMax", "UnhinderedStream.S6KeepsSoMuchUnread", ""},
     ListedNumber{"runtime/storage/file_stream.h:there_max", "FileStream.SendsNothingThatTheOtherFileHasNoRoomFor", ""},
     ListedNumber{"runtime/storage/log_outbox.h:bytes_max", "LogOutbox.IsBoundedAndSaysWhatItDropped", ""},
     ListedNumber{"runtime/node/node_core.cpp:kNameTakenMax", "NodeCore.ANameThatIsTakenIsAskedForAFewTimes", ""},

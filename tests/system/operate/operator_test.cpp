@@ -231,6 +231,7 @@ TEST_F(Operator, ALogIsFollowedUntilTheRunIsOver) {
   Program& follower = scene.start({"logs", "supervisor", "--follow", "--run", scene.run().string()});
   ASSERT_TRUE(wait_until([&] { return !follower.out().empty(); }, kSoon));
   EXPECT_FALSE(follower.wait(Milliseconds(1000))) << "it goes on";
+  std::filesystem::resize_file(scene.run() / "logs" / "spawner.log", 0);  // as logrotate's copytruncate does
   stop_and_expect_equal_bits();
   EXPECT_EQ(follower.wait(kSoon), 0);
   EXPECT_THAT(follower.out(), HasSubstr("stopped"));
@@ -283,6 +284,27 @@ TEST_F(Operator, ADrainedNodeLeavesBetweenTwoSteps) {
   const auto is_gone = [&] { return named_like(scene.processes(), "--name " + leaver + " ").empty(); };
   EXPECT_TRUE(wait_until(is_gone, kSoon)) << "its keeper has nothing left to do";
   EXPECT_THAT(scene.records().steps.back().text, HasSubstr("\"replicas\":[1,2]"));
+  stop_and_expect_equal_bits();
+}
+
+// The next spawner hears of it from the node.
+TEST_F(Operator, ANodeThatIsLeavingWhenTheSpawnerIsKilledDoesNotStay) {
+  start();
+  const std::string leaver = node_of("stage/0/1");
+  ASSERT_EQ(kill("stage/0/1", "freeze=4"), 0) << "the step does not end before the kill";
+  ASSERT_EQ(order({"drain", leaver}), 0) << said;
+  EXPECT_THAT(out, HasSubstr(leaver + " leaves after step"));
+  const auto log = scene.run() / "logs" / "spawner.log";
+  const std::size_t returns = returns_in(log);
+  const auto spawner = named_like(scene.processes(), "internal-spawner");
+  ASSERT_EQ(spawner.size(), 1U);
+  ASSERT_EQ(count_of(scene.records(), "left", leaver), 0U) << "the control";
+  ASSERT_EQ(::kill(spawner[0].pid, SIGKILL), 0);
+  ASSERT_TRUE(wait_until([&] { return returns_in(log) > returns; }, kSoon));
+  EXPECT_TRUE(wait_until([&] { return named_like(scene.processes(), "--name " + leaver + " ").empty(); }, kSoon));
+  EXPECT_TRUE(wait_until([&] { return count_of(scene.records(), "left", leaver) == 1; }, kSoon));
+  EXPECT_EQ(count_of(scene.records(), "process_lost", leaver), 0U) << "nobody's fault";
+  ASSERT_TRUE(goes_on());
   stop_and_expect_equal_bits();
 }
 
