@@ -33,7 +33,7 @@ const OptionSpec kSteps{"--steps", kValue, "N", "stop after step N"};
 constexpr std::uint64_t kNodesMax = 256;     // each is two processes
 constexpr std::uint64_t kThreadsMax = 1024;  // as of run.threads
 const OptionSpec kWaitTimeout{"--wait-timeout", kValue, "S",
-                              "exit 4 when nodes for the first start are missing for S seconds"};
+                              "exit 4 when training has not begun and nodes have been missing for S seconds"};
 const OptionSpec kRestarted{"--restarted", kFlag, "", "by its keeper, in the same run"};
 const OptionSpec kStopping{"--stopping", kValue, "SIGNAL", "by its keeper, to stop in place of one that was killed"};
 const OptionSpec kResumed{"--resumed", kFlag, "", "by a person, with --resume"};
@@ -49,15 +49,6 @@ Result<RunChoice> run_choice(const Options& options) {
                    options.value("--resume")};
   choice.branch = *branch;
   return choice;
-}
-
-// @FILE is the text in a file, so that a secret need not stand in a list of processes.
-Result<std::string> text_or_file(const std::string& word) {
-  if (!word.starts_with('@')) return word;
-  auto text = read_file(word.substr(1));
-  if (!text) return fail(Error::kUsage, "--token " + word + ": " + text.failure().message);
-  while (!text->empty() && std::isspace(static_cast<unsigned char>(text->back())) != 0) text->pop_back();
-  return text;
 }
 
 Status check_node(const NodeOptions& node) {
@@ -458,11 +449,7 @@ Result<WorkerNodeOptions> worker_node_options(const Options& options) {
     if (!parsed) return parsed.failure();
     worker.join.push_back(*parsed);
   }
-  if (const auto word = options.value("--token")) {
-    const auto token = text_or_file(*word);
-    if (!token) return token.failure();
-    worker.token = *token;
-  }
+  worker.token = options.value("--token");
   if (const auto address = options.value("--listen")) {
     const auto listen = parse_host_port(*address);
     if (!listen) return listen.failure();

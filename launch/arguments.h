@@ -8,7 +8,7 @@
 #include "launch/commands/inspect/inspect.h"
 #include "launch/commands/operate/operate.h"
 #include "launch/commands/plan/init.h"
-#include "launch/commands/run/import.h"
+#include "launch/commands/run/import/import.h"
 #include "launch/commands/run/keepers.h"
 #include "launch/commands/run/processes.h"
 #include "launch/options.h"

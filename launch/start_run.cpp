@@ -11,6 +11,7 @@
 #include "launch/branches/branch_keys.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/config_file.h"
+#include "runtime/base/file.h"
 #include "runtime/cluster/replicas_wanted.h"
 #include "runtime/data/text.h"
 #include "runtime/data/tokenizer.h"
@@ -208,6 +209,8 @@ Result<ChosenRun> choose_resumed(const RunChoice& choice, const Surroundings& he
   const auto directory = directory_to_resume(choice, here);
   if (!directory) return directory.failure();
   const std::string file = ruling_config(RunDirectory{*directory});
+  auto text = read_file(file);
+  if (!text) return fail(Error::kUsage, "the configuration: " + text.failure().message);
   const auto saved = load_config({file, {}, {}});
   if (!saved) return saved.failure();
   auto loaded = configuration_of_resumed(choice, here, file, *saved);
@@ -219,6 +222,7 @@ Result<ChosenRun> choose_resumed(const RunChoice& choice, const Surroundings& he
   if (auto status = check_changes(*saved, now, choice.branch.has_value(), file); !status) return status.failure();
   if (auto status = settle_vocabulary(now); !status) return status.failure();
   ChosenRun chosen{*directory, {}, now, true};
+  chosen.read = std::move(*text);
   if (choice.branch) chosen.branch = BranchPlan{*choice.branch, *saved, changes_between(*saved, now)};
   chosen.warning = joined(warning_of(std::move(loaded->idle)), changes_warning(*saved, now, choice.branch));
   return chosen;

@@ -36,6 +36,7 @@ struct ChosenRun {
   Config config;             // paths in it absolute, run.out empty: the resolved file repeats the run from anywhere
   bool is_resumed = false;
   std::optional<BranchPlan> branch{};  // to be begun
+  std::optional<std::string> read{};   // of a run that goes on: the text of the configuration that was chosen from
   std::string warning{};  // for the person: keys that have no effect, or one that costs much; empty: nothing to say
 };
 

@@ -19,7 +19,7 @@
 #include "launch/processes/run_directory.h"
 #include "runtime/base/config.h"
 #include "runtime/base/error.h"
-#include "runtime/trace/metrics/branch_record.h"
+#include "runtime/trace/metrics/branches/branch_record.h"
 
 namespace shoal {
 

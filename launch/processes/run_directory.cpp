@@ -38,12 +38,17 @@ Status check_identity(const RunDirectory& run) {
   return Done{};
 }
 
+Status make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return fail(Error::kIo, compose("cannot make ", folder.string(), ": ", error.message()));
+  return Done{};
+}
+
 Status make_folders(const RunDirectory& run, const Config& config) {
   const std::filesystem::path checkpoints = run.checkpoints(config);
-  for (const auto& folder : {run.root, run.root / "certs", run.root / "logs", run.root / "trace", checkpoints}) {
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) return fail(Error::kIo, compose("cannot make ", folder.string(), ": ", error.message()));
+  for (const auto& folder : {run.root / "certs", run.root / "logs", run.root / "trace", checkpoints}) {
+    if (auto made = make_folder(folder); !made) return made;
   }
   std::error_code error;
   std::filesystem::permissions(run.certs(), std::filesystem::perms::owner_all, error);
@@ -117,8 +122,10 @@ Status prepare_run_directory(const RunDirectory& run, const Config& config) {
 
 Status prepare_run_directory(const RunDirectory& run, const Config& config, const std::filesystem::path& place) {
   if (auto known = check_identity(run); !known) return known.failure();
-  if (auto made = make_folders(run, config); !made) return made.failure();
+  // The configuration makes it a run, which any start goes on with; what lies there without it is nobody's.
+  if (auto made = make_folder(run.root); !made) return made.failure();
   if (auto written = replace_file(run.config(), write_config(config)); !written) return written.failure();
+  if (auto made = make_folders(run, config); !made) return made.failure();
   auto authority = std::filesystem::exists(run.root / "certs" / "ca.crt")
                        ? Authority::open(run.certs())
                        : Authority::create(run.certs(), random_run(), std::chrono::system_clock::now());

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <random>
@@ -23,6 +24,7 @@
 #include "launch/processes/spawner_dialler.h"
 #include "launch/processes/worker/collective_wiring.h"
 #include "launch/processes/worker/device_probe.h"
+#include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/base/machine/available_memory.h"
 #include "runtime/cluster/process_directory.h"
@@ -65,8 +67,19 @@ Result<Admission> ask_with_certificate(const TlsFiles& files, const HostPort& ad
   return Admission{rendezvous.value(), address};
 }
 
+// Returns the token of `--token T`, or of `--token @FILE`: a secret need not stand in a list of processes.
+Result<std::string> token_text(const std::string& word) {
+  if (!word.starts_with('@')) return word;
+  auto text = read_file(word.substr(1));
+  if (!text) return fail(Error::kUsage, "--token " + word + ": " + text.failure().message);
+  while (!text->empty() && std::isspace(static_cast<unsigned char>(text->back())) != 0) text->pop_back();
+  return text;
+}
+
 Result<Admission> ask_with_token(const WorkerNodeOptions& options, const TlsFiles& files, const HostPort& address) {
-  const auto token = parse_token(*options.token);
+  const auto text = token_text(*options.token);
+  if (!text) return text.failure();
+  const auto token = parse_token(*text);
   if (!token) return token.failure();
   const auto enrolled = enrol(address, token.value(), options.name, kProtocolVersion);
   if (!enrolled) return enrolled.failure();
@@ -74,8 +87,8 @@ Result<Admission> ask_with_token(const WorkerNodeOptions& options, const TlsFile
   return Admission{enrolled->rendezvous, address};
 }
 
-// A process that was admitted before has its certificate: the token may have expired since. Where it has not, a
-// certificate that will not last, or is damaged, is replaced.
+// A process that was admitted before has its certificate: the token may have expired since, or its file is gone. Where
+// neither is so, a certificate that will not last, or is damaged, is replaced.
 Result<Admission> ask_once(const WorkerNodeOptions& options, const HostPort& address) {
   const TlsFiles files = files_of(options);
   const auto usable = ControlClient::create(files, address);
@@ -85,8 +98,8 @@ Result<Admission> ask_once(const WorkerNodeOptions& options, const HostPort& add
   const bool is_lasting = options.certs || is_whole;
   if (is_lasting) return ask_with_certificate(files, address);
   auto admission = ask_with_token(options, files, address);
-  const bool is_refused = !admission && admission.failure().error == Error::kRefused;
-  if (is_refused && has_certificate) return ask_with_certificate(files, address);
+  const bool admits_nobody = !admission && admission.failure().error != Error::kUnreachable;
+  if (admits_nobody && has_certificate) return ask_with_certificate(files, address);
   return admission;
 }
 
@@ -192,8 +205,8 @@ MachineOffer offer_of(const WorkerNodeOptions& options, DeviceProbe& probe) {
   offer.multiply_adds_s = probe.multiply_adds_s(Precision::kFp32);
   offer.is_gpu = is_on_gpu;
   offer.threads = is_on_gpu ? 1 : static_cast<std::uint32_t>(options.threads.value_or(0));
-  const auto has = is_on_gpu ? free_device_memory(options.device) : available_memory();
-  offer.memory_bytes = options.limits.memory_bytes.value_or(has.value_or(0));
+  const auto free_bytes = is_on_gpu ? free_device_memory(options.device) : available_memory();
+  offer.memory_bytes = memory_offered(options.limits, free_bytes);
   offer.up_bit_s = options.limits.up_bit_s.value_or(0);
   offer.down_bit_s = options.limits.down_bit_s.value_or(0);
   return offer;

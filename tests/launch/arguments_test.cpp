@@ -4,9 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "launch/commands/run/node_name.h"
 #include "launch/interface.h"
 #include "launch/subcommands.h"
-#include "runtime/base/file.h"
+#include "runtime/transport/identity.h"
 
 namespace shoal::arguments_test {
 namespace {
@@ -134,14 +135,22 @@ TEST(Arguments, ANodesNameIsCheckedBeforeAWorkerStarts) {
   EXPECT_TRUE(node_options(given(command_named("node"), words)).ok());
 }
 
-TEST(Arguments, ATokenMayStandInAFile) {
-  const std::string path = testing::TempDir() + "token";
-  ASSERT_TRUE(replace_file(path, "shoal1.abc\n", FileAccess::kOwnerOnly).ok());
+TEST(NodeName, TellsProcessesOfContainersWithOneHostsNameApart) {
+  constexpr std::uint64_t kNoContainer = 0xEFFFFFFC;
+  EXPECT_EQ(node_name_of("gpu7.example.org", 41, kNoContainer), "gpu7-41");
+  EXPECT_EQ(node_name_of("gpu7", 41, std::nullopt), "gpu7-41");
+  EXPECT_EQ(node_name_of("gpu7", 1, 4026532300), "gpu7-1-4026532300");
+  EXPECT_NE(node_name_of("gpu7", 1, 4026532300), node_name_of("gpu7", 1, 4026532517));
+  EXPECT_EQ(node_name_of("_a b", 3, kNoContainer), "node-a-b-3");
+  EXPECT_TRUE(is_valid_name(node_name_of(std::string(200, 'x'), 4194304, 4294967295)));
+}
+
+// One that has a certificate needs no token, and the file may be gone by then.
+TEST(Arguments, AFileOfATokenIsReadOnlyWhenItIsNeeded) {
   const auto worker =
-      worker_node_options(given(worker_node_command(), {"--join", "a:1", "--token", "@" + path, "--keep", "k"}));
+      worker_node_options(given(worker_node_command(), {"--join", "a:1", "--token", "@/nowhere", "--keep", "k"}));
   ASSERT_TRUE(worker.ok());
-  EXPECT_EQ(worker->token, "shoal1.abc");
-  EXPECT_FALSE(worker_node_options(given(worker_node_command(), {"--token", "@/nowhere"})).ok());
+  EXPECT_EQ(worker->token, "@/nowhere");
 }
 
 TEST(Arguments, ASingleRunHasNoNodes) {

@@ -117,7 +117,7 @@ Result<int> run_chaos(const ChaosOptions& options) {
   const auto every = std::chrono::duration_cast<Steady::duration>(std::chrono::duration<double>(options.every_s));
   Storm storm{options};
   say("a failure each ", options.every_s, " s; again by --seed ", options.chaos.seed);
-  for (auto due = storm.begun + every;; due += every, ++storm.number) {
+  for (auto due = storm.begun + every;; ++storm.number) {
     const bool is_over = options.for_s && due - storm.begun > std::chrono::duration<double>(*options.for_s);
     if (is_over && storm.number == 0) say("warning: --for ", *options.for_s, " ends before the first failure");
     if (is_over) return 0;
@@ -128,6 +128,7 @@ Result<int> run_chaos(const ChaosOptions& options) {
     const auto choice = choose_failure(options.chaos, storm.number, **names);
     if (choice) storm.strike(*choice);
     if (!choice) storm.tell("nobody of these kinds is there");
+    due = std::max(due + every, Steady::now());  // those that fell due while the spawner was away are left out
   }
 }
 

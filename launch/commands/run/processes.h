@@ -21,9 +21,9 @@ struct SpawnerProcessOptions {
   std::string run_directory;
   HostPort listen;                            // port 0: any; after a restart the address that nodes know
   bool is_restarted = false;                  // in the same run, whose nodes may still be there: the journal goes on
-  bool is_resumed = false;                    // by a person with --resume: from the newest checkpoint
+  bool is_resumed = false;                    // by a person with --resume, also where nodes may still be there
   std::optional<std::uint64_t> stop_at_step;  // --steps
-  std::optional<double> wait_timeout_s;       // exit 4 when nodes for the first start are missing for longer
+  std::optional<double> wait_timeout_s;       // exit 4 when nodes were missing for as long before training begins
   std::optional<std::uint64_t> stopping;      // the signal that its predecessor was stopping by when it was killed
   bool is_announced = false;                  // a person chose the port: storage takes the next one
   bool has_own_nodes = false;                 // started with it: beyond those needed they are spares
@@ -40,7 +40,7 @@ struct StorageProcessOptions {
 // `shoal-worker node`: one device of a node. 0 left politely or the run is over, 2 usage, 4 refused.
 struct WorkerNodeOptions {
   std::vector<HostPort> join;        // tried in turn
-  std::optional<std::string> token;  // the token's text; else certs
+  std::optional<std::string> token;  // its text, or @FILE, read when it is needed; else certs
   std::optional<std::string> certs;  // folder with its files (node_certificate.h)
   std::optional<std::string> keep;   // with a token: folder of the keeper's for the certificate that it brings
   std::optional<HostPort> listen;    // none: any port, at the address that the spawner is reached from

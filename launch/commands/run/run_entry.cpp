@@ -22,6 +22,7 @@
 #include "messages/codec.h"
 #include "model/partition.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/file.h"
 #include "runtime/base/text/shell_word.h"
 #include "runtime/data/tokens.h"
 #include "runtime/journal/round_plan.h"
@@ -157,12 +158,26 @@ Status tell_start(const RunDirectory& run, bool is_resumed) {
   return metrics->append(with_time(to_json_line(started), SteadyClock().wall_now()));
 }
 
-// Refuses a text that is not the one that the run has had so far; a branch may name another.
-Status check_text(const RunDirectory& run, const ChosenRun& chosen, const RecordedText& text) {
-  if (chosen.branch && names_text(chosen.branch->changes)) return Done{};
+// Refuses where another command has begun a run here, or a branch, between the choice and the hold: a text takes a
+// while to be opened.
+Status check_is_as_chosen(const RunDirectory& run, const ChosenRun& chosen) {
+  std::error_code unknown;
+  if (!chosen.is_resumed && std::filesystem::exists(run.config(), unknown)) {
+    return fail(Error::kUsage, compose(run.root.string(), ": another command has begun a run there meanwhile"));
+  }
+  if (!chosen.read) return Done{};
+  const auto now = read_file(ruling_config(run));
+  if (now && *now == *chosen.read) return Done{};
+  return fail(Error::kUsage, compose(run.root.string(), ": another command has changed the run's configuration ",
+                                     "meanwhile; give this command again"));
+}
+
+// Returns the text that goes on record. Refuses one that is not what the run has had so far; a branch may name another.
+Result<RecordedText> text_to_record(const RunDirectory& run, const ChosenRun& chosen, RecordedText text) {
+  if (chosen.branch && names_text(chosen.branch->changes)) return text;
   const auto before = text_so_far(run, chosen.config);
   if (!before) return before.failure();
-  return *before ? check_same_text(**before, text, chosen.config.data.corpus) : Status(Done{});
+  return *before ? text_to_keep(**before, text, chosen.config.data.corpus) : Result<RecordedText>(std::move(text));
 }
 
 // Makes the directory; one that exists stays. A failure is told when the directory is locked.
@@ -180,15 +195,18 @@ void make_own_directory(ChosenRun& chosen) {
 Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_at) {
   const auto tokens = open_tokens(chosen.config.data, chosen.config.model.context);
   if (!tokens) return tokens.failure();
-  const RecordedText text = record_of(**tokens);
+  RecordedText text = record_of(**tokens);
   if (auto status = check_checkpoints_are_ours(chosen); !status) return status.failure();
   if (!chosen.usual_name.empty()) make_own_directory(chosen);
   const RunDirectory run{chosen.directory};
   auto hold = RunHold::take(run);
   if (!hold) return hold.failure();
+  if (auto status = check_is_as_chosen(run, chosen); !status) return status.failure();
   if (chosen.is_resumed) {
     if (auto status = check_is_ours_to_resume(run, chosen, stop_at); !status) return status.failure();
-    if (auto status = check_text(run, chosen, text); !status) return status.failure();
+    auto kept = text_to_record(run, chosen, text);
+    if (!kept) return kept.failure();
+    text = std::move(*kept);
     if (const auto told = tell_left(run); !told) say("warning: ", told.failure().message);
     if (auto status = enter_branch(run, chosen, stop_at, text); !status) return status.failure();
   }

@@ -18,7 +18,7 @@ namespace shoal {
 // changes nothing. Then locks the directory, as long as the result lives, writes what processes need, and tells the
 // person where. A branch begins here (branches/). If another command took a directory that was chosen and not named,
 // the next free one is taken, also in `chosen`. stop_at: --steps. Errors: those of open_tokens(), RunHold::take(),
-// check_can_go_on(), check_same_text() and prepare_run_directory().
+// check_can_go_on(), text_to_keep() and prepare_run_directory().
 [[nodiscard]] Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_at);
 
 // Checks that a message can hold what replicas give each other of a step or a round. Errors: kUsage.

@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <string_view>
 
 namespace shoal {
 namespace {
+
+namespace fs = std::filesystem;
 
 std::optional<std::uint64_t> number_in(const std::string& path) {
   std::ifstream file(path);
@@ -27,17 +31,65 @@ std::optional<std::uint64_t> named_in(const std::string& path, const std::string
   return std::nullopt;
 }
 
+// Where a version of control groups has its figures.
+struct GroupFiles {
+  const char *limit, *used, *given_back;
+};
+constexpr GroupFiles kVersion2{"memory.max", "memory.current", "inactive_file"};
+constexpr GroupFiles kVersion1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
+
+// Nothing: no limit.
+std::optional<std::uint64_t> left_in(const fs::path& group, const GroupFiles& files) {
+  const auto limit = number_in(group / files.limit);
+  if (!limit) return std::nullopt;
+  const std::uint64_t used = number_in(group / files.used).value_or(0);
+  const std::uint64_t given_back = named_in(group / "memory.stat", files.given_back).value_or(0);
+  return *limit - std::min(*limit, used - std::min(used, given_back));
+}
+
+std::optional<std::uint64_t> least(std::optional<std::uint64_t> a, std::optional<std::uint64_t> b) {
+  return a && b ? std::min(*a, *b) : a ? a : b;
+}
+
+// The least of the group and of those around it. In a container the path may be the host's: what is not there is passed
+// over, and the root is the container's.
+std::optional<std::uint64_t> left_up_from(const fs::path& root, const fs::path& own, const GroupFiles& files) {
+  std::optional<std::uint64_t> left = left_in(root, files);
+  fs::path group = root;
+  for (const fs::path& part : own.relative_path()) {
+    if (part == "..") return left;  // a group beside the root that this process sees
+    group /= part;
+    left = least(left, left_in(group, files));
+  }
+  return left;
+}
+
+bool names_memory(std::string_view controllers) {
+  return (',' + std::string(controllers) + ',').find(",memory,") != std::string::npos;
+}
+
+// Reads lines of "number:controllers:path"; version 2 has one without controllers.
+std::optional<std::uint64_t> left_in_groups(const MemoryFiles& files) {
+  std::optional<std::uint64_t> left = left_in(files.groups, kVersion2);
+  std::ifstream own(files.own_group);
+  for (std::string line; std::getline(own, line);) {
+    const auto first = line.find(':');
+    const auto second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const std::string path = line.substr(second + 1);
+    if (controllers.empty()) left = least(left, left_up_from(files.groups, path, kVersion2));
+    if (names_memory(controllers)) left = least(left, left_up_from(fs::path(files.groups) / "memory", path, kVersion1));
+  }
+  return left;
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> available_memory(const MemoryFiles& files) {
   auto available = named_in(files.meminfo, "MemAvailable:");
   if (available) *available *= 1024;
-  const auto limit = number_in(files.group + "/memory.max");
-  if (!limit) return available;
-  const std::uint64_t used = number_in(files.group + "/memory.current").value_or(0);
-  const std::uint64_t given_back = named_in(files.group + "/memory.stat", "inactive_file").value_or(0);
-  const std::uint64_t left = *limit - std::min(*limit, used - std::min(used, given_back));
-  return available ? std::min(*available, left) : left;
+  return least(available, left_in_groups(files));
 }
 
 std::optional<ProcessMemory> process_memory(const std::string& status) {

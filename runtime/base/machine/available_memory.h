@@ -1,5 +1,6 @@
-// Memory that programs of this machine may still take: what the system calls available, within the limit of the control
-// group that this process is in; and memory that this process has. Linux only.
+// Memory that programs of this machine may still take: what the system calls available, within the limits of the
+// control group that this process is in and of those around it, as Slurm, systemd and containers set them (version 2,
+// or version 1 where that has the memory); and memory that this process has. Linux only.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@ namespace shoal {
 // Where the figures stand; tests have files of their own.
 struct MemoryFiles {
   std::string meminfo = "/proc/meminfo";
-  std::string group = "/sys/fs/cgroup";  // memory.max, memory.current, memory.stat
+  std::string groups = "/sys/fs/cgroup";  // a folder for each, as deep as they lie in each other
+  std::string own_group = "/proc/self/cgroup";
 };
 
 // Bytes. Nothing: the system does not say.

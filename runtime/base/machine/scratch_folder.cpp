@@ -6,10 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <string_view>
 #include <utility>
 
 #include "runtime/base/compose.h"
@@ -19,7 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kUnlocked = "new-";
+constexpr std::string_view kScratch = "scratch-";
+constexpr std::string_view kUnlockedPrefix = "new-";
+constexpr std::size_t kDrawn = 6;          // letters and digits of mkdtemp()
 constexpr std::time_t kYoungSeconds = 60;  // whoever made it may be about to lock it
 
 // Locks a folder of this user that is at least so many seconds old; -1: not this user's, younger, or in use.
@@ -34,6 +39,22 @@ constexpr std::time_t kYoungSeconds = 60;  // whoever made it may be about to lo
   return -1;
 }
 
+enum class FolderName { kStrange, kUnlocked, kLocked };
+
+FolderName name_kind(std::string_view name, std::string_view prefix) {
+  const auto take = [&name](std::string_view part) {
+    const bool is_there = name.starts_with(part);
+    if (is_there) name.remove_prefix(part.size());
+    return is_there;
+  };
+  if (!take(prefix) || !take(kScratch)) return FolderName::kStrange;
+  const bool is_unlocked = take(kUnlockedPrefix);
+  const bool is_drawn =
+      name.size() == kDrawn && std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c); });
+  if (!is_drawn) return FolderName::kStrange;
+  return is_unlocked ? FolderName::kUnlocked : FolderName::kLocked;
+}
+
 Failure cannot_make(const std::string& pattern) {
   return fail(Error::kIo, compose("cannot make a folder ", pattern, ": ", std::strerror(errno)));
 }
@@ -43,13 +64,14 @@ Failure cannot_make(const std::string& pattern) {
 Result<ScratchFolder> ScratchFolder::make(const fs::path& parent, const std::string& prefix) {
   (void)remove_left_folders(parent, prefix);
   std::error_code error;
-  std::string unlocked = (fs::absolute(parent, error) / (prefix + kUnlocked + "XXXXXX")).string();
+  const fs::path here = fs::absolute(parent, error);
+  std::string unlocked = (here / compose(prefix, kScratch, kUnlockedPrefix, std::string(kDrawn, 'X'))).string();
   if (::mkdtemp(unlocked.data()) == nullptr) return cannot_make(unlocked);
   // A folder without a lock is never removed, which is right where the file system has no locks.
   const int lock = ::open(unlocked.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock >= 0) (void)::flock(lock, LOCK_EX | LOCK_NB);
   ScratchFolder made(unlocked, lock);
-  const std::string place = (fs::absolute(parent, error) / (prefix + unlocked.substr(unlocked.size() - 6))).string();
+  const std::string place = (here / compose(prefix, kScratch, unlocked.substr(unlocked.size() - kDrawn))).string();
   if (::rename(unlocked.c_str(), place.c_str()) != 0) return cannot_make(place);
   made.path_ = place;
   return made;
@@ -76,9 +98,9 @@ int remove_left_folders(const fs::path& parent, const std::string& prefix) {
   int removed = 0;
   std::error_code error;
   for (fs::directory_iterator at(parent, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    if (!name.starts_with(prefix)) continue;
-    const int lock = lock_if_left(at->path(), name.starts_with(prefix + kUnlocked) ? kYoungSeconds : 0);
+    const FolderName kind = name_kind(at->path().filename().string(), prefix);
+    if (kind == FolderName::kStrange) continue;
+    const int lock = lock_if_left(at->path(), kind == FolderName::kUnlocked ? kYoungSeconds : 0);
     if (lock < 0) continue;
     std::error_code refused;
     fs::remove_all(at->path(), refused);

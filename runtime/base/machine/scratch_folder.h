@@ -2,7 +2,8 @@
 //
 // It is locked (flock): cleaners that honour locks, as systemd-tmpfiles does, leave it alone however long it is used;
 // and what a killed process has left behind, keys among it, is known by having no lock and removed by the maker of the
-// next one. Its name is <prefix>XXXXXX, and <prefix>new-XXXXXX for the moment before it is locked.
+// next one. Its name is <prefix>scratch-XXXXXX, and <prefix>scratch-new-XXXXXX for the moment before it is locked: a
+// person's own folder beside it has no such name.
 #pragma once
 
 #include <filesystem>
@@ -31,7 +32,8 @@ class ScratchFolder {
 // TMPDIR, or /tmp where that is empty or not set. Errors: kIo, it is no folder.
 [[nodiscard]] Result<std::filesystem::path> temporary_folder();
 
-// Removes those of this user in `parent` that nobody has locked, unless they may be about to be; how many.
+// Removes the scratch folders of this user in `parent` that nobody has locked, unless they may be about to be; how
+// many.
 int remove_left_folders(const std::filesystem::path& parent, const std::string& prefix);
 
 }  // namespace shoal

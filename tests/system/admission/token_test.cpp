@@ -58,6 +58,19 @@ class Tokens : public CommandedRun {
     };
     EXPECT_TRUE(wait_until(has_joined, kSoon)) << node.err();
   }
+  // Kills its worker, which comes back by its certificate.
+  void expect_back(const std::string& name) {
+    const auto joins = [&] {
+      const auto records = scene.records();
+      return std::ranges::count_if(records.events,
+                                   [&](const auto& line) { return line.event == "joined" && line.subject == name; });
+    };
+    const auto before = joins();
+    const auto worker = scene.worker_of(name);
+    ASSERT_TRUE(worker);
+    ASSERT_EQ(::kill(worker->pid, SIGKILL), 0);
+    EXPECT_TRUE(wait_until([&] { return joins() > before; }, kSoon)) << program->err();
+  }
   void expect_refused(const std::string& name, const std::string& token, const std::string& why) {
     Program& node = start_node(name, token);
     EXPECT_EQ(node.wait(kSoon), 4) << node.err();
@@ -131,6 +144,7 @@ TEST_F(Tokens, TheRunsOwnStaysAwayOnceItIsRevoked) {
   ASSERT_TRUE(scene.wait_for_steps(steps + 4)) << "nodes come back by their certificates";
   ASSERT_NE(named_like(scene.processes(), "internal-spawner").front().pid, spawner);
   EXPECT_FALSE(fs::exists(file));
+  expect_back("node2");
   expect_admitted("other", make_token({}));
   (void)scene.stop(*program);
   ASSERT_TRUE(scene.wait_until_all_gone(kSoon));

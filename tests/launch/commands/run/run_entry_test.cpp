@@ -57,6 +57,35 @@ TEST_F(RunEntry, OneDirectoryThatTwoNamedIsTheFirstOnes) {
   EXPECT_THAT(second.failure().message, HasSubstr("another command owns"));
 }
 
+// The first one's run is over when the second gets to the directory, whose text took a while to open.
+TEST_F(RunEntry, ADirectoryThatAnotherCommandFilledMeanwhileIsNoNewRuns) {
+  ChosenRun one = chosen("run"), other = chosen("run");
+  ASSERT_TRUE(enter_run(one, {}).ok());  // held for a moment only
+  const auto second = enter_run(other, {});
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.failure().error, Error::kUsage);
+  EXPECT_THAT(second.failure().message, HasSubstr("has begun a run there meanwhile"));
+}
+
+TEST_F(RunEntry, ARunThatAnotherCommandChangedMeanwhileIsChosenAgain) {
+  ChosenRun run = chosen("run");
+  ASSERT_TRUE(enter_run(run, {}).ok());
+  RunChoice resume;
+  resume.is_resumed = true;
+  resume.resume_directory = run.directory;
+  const Surroundings here{{}, scratch_.path().string(), {}};
+  auto before = choose_run(resume, here);
+  ASSERT_TRUE(before.ok()) << before.failure().message;
+  const std::string config = RunDirectory{run.directory}.config();
+  ASSERT_TRUE(replace_file(config, *read_file(config) + "# another branch\n").ok());
+  const auto entered = enter_run(*before, {});
+  ASSERT_FALSE(entered.ok());
+  EXPECT_EQ(entered.failure().error, Error::kUsage);
+  EXPECT_THAT(entered.failure().message, HasSubstr("give this command again"));
+  auto again = choose_run(resume, here);
+  EXPECT_TRUE(enter_run(*again, {}).ok());
+}
+
 // They are kept apart also before either of them has a checkpoint.
 TEST_F(RunEntry, RunsThatWouldShareTheirCheckpointsAreKeptApart) {
   const std::vector<std::string> sets{"checkpoint.dir=kept"};

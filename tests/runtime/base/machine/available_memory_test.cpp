@@ -14,9 +14,13 @@ namespace {
 
 class AvailableMemory : public ::testing::Test {
  protected:
-  void write(const std::string& name, const std::string& text) { std::ofstream(folder.path() / name) << text; }
+  void write(const std::string& name, const std::string& text) {
+    std::filesystem::create_directories((folder.path() / name).parent_path());
+    std::ofstream(folder.path() / name) << text;
+  }
   [[nodiscard]] std::optional<std::uint64_t> read() const {
-    return available_memory({(folder.path() / "meminfo").string(), folder.path().string()});
+    const auto at = [this](const char* name) { return (folder.path() / name).string(); };
+    return available_memory({at("meminfo"), folder.path().string(), at("own")});
   }
 
   ScratchFolder folder = std::move(*ScratchFolder::make(std::filesystem::temp_directory_path(), "memory-"));
@@ -43,6 +47,38 @@ TEST_F(AvailableMemory, IsWhatTheControlGroupLeaves) {
   EXPECT_EQ(read(), 500'000U) << "pages of files are given back";
   write("memory.max", "90000000000\n");
   EXPECT_EQ(read(), 2000U * 1024) << "the machine has less than the group may take";
+}
+
+// As in a step of Slurm, or a service of systemd, which see the whole tree.
+TEST_F(AvailableMemory, IsTheLeastOfTheGroupAndThoseAroundIt) {
+  write("meminfo", "MemAvailable:    2000 kB\n");
+  write("own", "0::/slurm/job_7/step_0\n");
+  write("slurm/job_7/step_0/memory.max", "max\n");
+  EXPECT_EQ(read(), 2000U * 1024);
+  write("slurm/job_7/memory.max", "1000000\n");
+  write("slurm/job_7/memory.current", "300000\n");
+  EXPECT_EQ(read(), 700'000U);
+  write("slurm/job_7/step_0/memory.max", "500000\n");
+  EXPECT_EQ(read(), 500'000U);
+  write("slurm/job_8/memory.max", "1\n");
+  EXPECT_EQ(read(), 500'000U) << "another's";
+  write("own", "0::/of/the/host\n");
+  EXPECT_EQ(read(), 2000U * 1024) << "a path that is not there";
+  write("own", "0::/../slurm/job_8\n");
+  EXPECT_EQ(read(), 2000U * 1024) << "outside of what this process sees";
+}
+
+TEST_F(AvailableMemory, OfVersion1IsInTheHierarchyOfMemory) {
+  write("meminfo", "MemAvailable:    2000 kB\n");
+  write("own", "9:cpu,cpuacct:/job\n4:memory:/job/step\n0::/init.scope\n");
+  write("memory/memory.limit_in_bytes", "9223372036854771712\n");
+  write("memory/job/memory.limit_in_bytes", "800000\n");
+  write("memory/job/memory.usage_in_bytes", "500000\n");
+  EXPECT_EQ(read(), 300'000U);
+  write("memory/job/memory.stat", "inactive_file 1\ntotal_inactive_file 100000\n");
+  EXPECT_EQ(read(), 400'000U);
+  write("memory/job/step/memory.limit_in_bytes", "1000\n");
+  EXPECT_EQ(read(), 1000U);
 }
 
 TEST(AvailableMemoryHere, IsSaid) { EXPECT_GT(available_memory().value_or(0), 0U); }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <vector>
 
 namespace shoal::scratch_folder_test {
 namespace {
@@ -40,7 +41,7 @@ TEST_F(ScratchFolderTest, IsTheOwnersAloneAndGoesWithItsProcess) {
     ASSERT_TRUE(made.ok()) << made.failure().message;
     path = made->path();
     EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_all);
-    EXPECT_EQ(path.filename().string().size(), std::string(kPrefix).size() + 6) << path;
+    EXPECT_EQ(path.filename().string().size(), std::string(kPrefix).size() + 14) << path;
     std::ofstream(path / "token") << "t";
   }
   EXPECT_FALSE(fs::exists(path));
@@ -49,16 +50,22 @@ TEST_F(ScratchFolderTest, IsTheOwnersAloneAndGoesWithItsProcess) {
 
 TEST_F(ScratchFolderTest, WhatAKilledProcessLeftIsRemovedAndNothingElse) {
   const auto in_use = ScratchFolder::make(parent_, kPrefix);
-  const fs::path left = leave("shoal-node-aaaaaa");
-  const fs::path strange = leave("another-node-aaaaaa");
-  const fs::path about_to_be_locked = leave("shoal-node-new-bbbbbb");
-  const fs::path never_locked = leave("shoal-node-new-cccccc");
+  const fs::path left = leave("shoal-node-scratch-aaaaaa");
+  const fs::path strange = leave("another-node-scratch-aaaaaa");
+  const fs::path about_to_be_locked = leave("shoal-node-scratch-new-bbbbbb");
+  const fs::path never_locked = leave("shoal-node-scratch-new-cccccc");
   fs::last_write_time(never_locked, fs::file_time_type::clock::now() - std::chrono::minutes(2));
-  std::ofstream(parent_ / "shoal-node-file") << "no folder";
-  fs::create_directory_symlink(strange, parent_ / "shoal-node-link");
+  std::ofstream(parent_ / "shoal-node-scratch-dddddd") << "no folder";
+  std::vector<fs::path> of_a_person;
+  for (const char* name : {"shoal-node-a", "shoal-node-logs", "shoal-node-second", "shoal-node-scratch-",
+                           "shoal-node-scratch-of-mine", "shoal-node-scratch-new-1"}) {
+    of_a_person.push_back(leave(name));
+  }
+  fs::create_directory_symlink(strange, parent_ / "shoal-node-scratch-eeeeee");
   EXPECT_EQ(remove_left_folders(parent_, kPrefix), 2);
   EXPECT_FALSE(fs::exists(left));
   EXPECT_FALSE(fs::exists(never_locked));
+  for (const fs::path& folder : of_a_person) EXPECT_TRUE(fs::exists(folder / "node0.key")) << folder;
   for (const fs::path& stays : {strange / "node0.key", about_to_be_locked / "node0.key", in_use->path()}) {
     EXPECT_TRUE(fs::exists(stays)) << stays;
   }
@@ -66,7 +73,7 @@ TEST_F(ScratchFolderTest, WhatAKilledProcessLeftIsRemovedAndNothingElse) {
 }
 
 TEST_F(ScratchFolderTest, TheNextOneRemovesWhatWasLeft) {
-  const fs::path left = leave("shoal-node-aaaaaa");
+  const fs::path left = leave("shoal-node-scratch-aaaaaa");
   EXPECT_TRUE(ScratchFolder::make(parent_, kPrefix).ok());
   EXPECT_FALSE(fs::exists(left));
 }
