@@ -37,6 +37,17 @@ class CountingSamples final : public SampleSource {
   mutable int evaluations_read = 0;
 };
 
+// The last stage's answer: a loss of 2 of one token.
+inline Backward answer_to(const Forward& forward) {
+  Backward backward;
+  backward.cause = forward.cause;
+  backward.purpose = forward.purpose;
+  backward.loss_sum = 2;
+  backward.token_count = 1;
+  for (const Incarnation hop : forward.path) backward.trail.insert(backward.trail.begin(), Hop{hop, 0, 1, 0});
+  return backward;
+}
+
 struct LoaderBench {
   CountingSamples samples;
   DataLoaderConfig config;
@@ -78,15 +89,7 @@ struct LoaderBench {
     }
     return found;
   }
-  void answer(const Forward& forward) {
-    Backward backward;
-    backward.cause = forward.cause;
-    backward.purpose = forward.purpose;
-    backward.loss_sum = 2;
-    backward.token_count = 1;
-    for (const Incarnation hop : forward.path) backward.trail.insert(backward.trail.begin(), Hop{hop, 0, 1, 0});
-    take(core->answered(backward, now));
-  }
+  void answer(const Forward& forward) { take(core->answered(answer_to(forward), now)); }
   // Answers everything until nothing new is sent; what was sent.
   std::vector<Forward> answer_all() {
     std::vector<Forward> all;

@@ -5,7 +5,7 @@
 #include <deque>
 #include <string>
 
-#include "runtime/pipeline/dispatch.h"
+#include "tests/runtime/pipeline/loader_bench.h"
 
 namespace shoal::long_evaluation_test {
 namespace {
@@ -59,13 +59,7 @@ class LongEvaluation : public testing::TestWithParam<Routing> {
     while (next->path.back() == kSlow && next + 1 != sent_.end()) ++next;
     const Forward forward = *next;
     sent_.erase(next);
-    Backward backward;
-    backward.cause = forward.cause;
-    backward.purpose = forward.purpose;
-    backward.loss_sum = 2;
-    backward.token_count = 1;
-    for (const Incarnation hop : forward.path) backward.trail.insert(backward.trail.begin(), Hop{hop, 0, 1, 0});
-    take(loader_.answered(backward, now_ += 1ms));
+    take(loader_.answered(answer_to(forward), now_ += 1ms));
   }
 
   static constexpr Incarnation kSlow{5};

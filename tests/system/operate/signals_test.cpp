@@ -10,6 +10,7 @@
 
 #include "tests/support/process_scene.h"
 #include "tests/support/taken_port.h"
+#include "tests/system/operate/terminal.h"
 
 namespace shoal::signals_test {
 namespace {
@@ -56,19 +57,6 @@ TEST_P(Signals, TheFirstSavesAndEnds) { expect_first_signal_saves({}); }
 
 TEST_P(Signals, TheFirstSavesAndEndsASingleProcess) { expect_first_signal_saves({"--single"}); }
 
-// The second is sent when the first has been taken (two equal signals that wait are one), and until the program has
-// ended: what comes at once with the first is the same wish.
-void send_twice(Program& program, int signal) {
-  program.signal(signal);
-  ASSERT_TRUE(wait_until([&] { return !is_signal_pending(program.pid(), signal); }, kAtOnce));
-  ASSERT_TRUE(wait_until(
-      [&] {
-        if (!program.wait(Milliseconds(0))) program.signal(signal);
-        return program.status().has_value();
-      },
-      kRunLimit));
-}
-
 // The run cannot be saved before the second signal: storage stands still.
 TEST_P(Signals, TheSecondEndsAtOnce) {
   ProcessScene scene;
@@ -78,7 +66,7 @@ TEST_P(Signals, TheSecondEndsAtOnce) {
   const auto storage = named_like(scene.processes(), "internal-storage");
   ASSERT_EQ(storage.size(), 1U);
   ASSERT_EQ(::kill(storage.front().pid, SIGSTOP), 0);
-  send_twice(program, tested.signal);
+  send_twice(program, tested.signal, kRunLimit);
   EXPECT_EQ(program.wait(kAtOnce), tested.second_status);
   EXPECT_TRUE(scene.wait_until_all_gone(kAtOnce)) << describe(scene.processes());
 }
@@ -90,7 +78,7 @@ TEST_P(Signals, TheSecondEndsASingleProcessAtOnce) {
   const std::vector<std::string> sets = {"model.width=256", "batch.sequences=256", "batch.microbatch=4"};
   Program& program = scene.start(train(scene, "run", {1, 1, kEndless, sets}, {"--single"}));
   ASSERT_TRUE(scene.wait_for_steps(1));
-  send_twice(program, tested.signal);
+  send_twice(program, tested.signal, kRunLimit);
   EXPECT_EQ(program.wait(kAtOnce), tested.second_status);
 }
 
@@ -105,7 +93,7 @@ TEST(Signals, ATerminalThatClosesIsTheFirstSignal) {
     ProcessScene scene;
     Program& program = scene.start(train(scene, "run", {2, 2, kEndless, {}}, words));
     ASSERT_TRUE(scene.wait_for_steps(3));
-    send_twice(program, SIGHUP);
+    send_twice(program, SIGHUP, kRunLimit);
     EXPECT_EQ(program.wait(kRunLimit), 75);
     EXPECT_TRUE(scene.wait_until_all_gone(kAtOnce)) << describe(scene.processes());
     expect_saved(scene);
@@ -132,13 +120,7 @@ TEST(Signals, UnderNohupATerminalThatClosesChangesNothing) {
 
 // Starts `shoal` with these words, whose stderr is a pipe that nobody reads any more after its first line.
 Program& start_with_short_reader(ProcessScene& scene, const std::vector<std::string>& words) {
-  const fs::path pipe = scene.folder() / "words";
-  EXPECT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  ProgramStart start;
-  start.arguments = {"/bin/sh", "-c", "exec \"$0\" \"$@\" 2>" + pipe.string(), shoal_program()};
-  start.arguments.insert(start.arguments.end(), words.begin(), words.end());
-  Program& program = scene.start_program(start);
+  const auto [program, reader] = start_piped(scene, words);
   std::string said;
   const auto has_line = [&] {
     char buffer[512];
@@ -237,7 +219,7 @@ TEST(Signals, OneWhileAFinishedSpawnerDrawsChangesNothing) {
 TEST(Signals, TheSecondWhileAFinishedSpawnerDrawsEndsItAtOnce) {
   ProcessScene scene;
   Program& spawner = spawner_that_draws(scene);
-  send_twice(spawner, SIGTERM);
+  send_twice(spawner, SIGTERM, kRunLimit);
   EXPECT_EQ(spawner.wait(kAtOnce), 0) << spawner.err();
 }
 

@@ -3,10 +3,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/support/process_scene.h"
+#include "tests/system/operate/terminal.h"
 
 namespace shoal::unread_words_test {
 namespace {
@@ -15,26 +14,20 @@ constexpr int kPipeBytes = 4096;
 constexpr Milliseconds kAtOnce{20'000};
 constexpr int kSteps = 900;  // whose lines have no room in a pipe, nor in the programs
 
-// Starts `shoal` whose stderr is a pipe that stays full.
-Program& start_unread(ProcessScene& scene, const std::vector<std::string>& words, int& reader) {
-  const auto pipe = scene.folder() / "words";
-  EXPECT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  EXPECT_GT(::fcntl(reader, F_SETPIPE_SZ, kPipeBytes), 0);
-  ProgramStart start;
-  start.arguments = {"/bin/sh", "-c", "exec \"$0\" \"$@\" 2>" + pipe.string(), shoal_program()};
-  start.arguments.insert(start.arguments.end(), words.begin(), words.end());
-  return scene.start_program(start);
-}
-
 std::vector<std::string> training(const ProcessScene& scene, int steps) {
   return train(scene, "run", {1, 1, steps, {"log.every=1"}});
 }
 
+// Its pipe has room for a few lines, and stays full.
+PipedProgram start_unread(ProcessScene& scene, int steps) {
+  const auto started = start_piped(scene, training(scene, steps));
+  EXPECT_GT(::fcntl(started.reader, F_SETPIPE_SZ, kPipeBytes), 0);
+  return started;
+}
+
 TEST(UnreadWords, HoldUpNeitherTheRunNorItsLinesNorAKeeper) {
   ProcessScene scene;
-  int reader = -1;
-  Program& program = start_unread(scene, training(scene, kSteps), reader);
+  const auto [program, reader] = start_unread(scene, kSteps);
   ASSERT_TRUE(scene.wait_for_steps(100));
   const auto spawner = named_like(scene.processes(), "internal-spawner");
   ASSERT_EQ(spawner.size(), 1U);
@@ -49,20 +42,12 @@ TEST(UnreadWords, HoldUpNeitherTheRunNorItsLinesNorAKeeper) {
 
 TEST(UnreadWords, DoNotHoldUpASecondSignal) {
   ProcessScene scene;
-  int reader = -1;
-  Program& program = start_unread(scene, training(scene, kEndless), reader);
+  const auto [program, reader] = start_unread(scene, kEndless);
   ASSERT_TRUE(scene.wait_for_steps(kSteps));
   const auto storage = named_like(scene.processes(), "internal-storage");
   ASSERT_EQ(storage.size(), 1U);
   ASSERT_EQ(::kill(storage.front().pid, SIGSTOP), 0);  // the first signal cannot save
-  program.signal(SIGINT);
-  ASSERT_TRUE(wait_until([&] { return !is_signal_pending(program.pid(), SIGINT); }, kAtOnce));
-  ASSERT_TRUE(wait_until(
-      [&] {
-        if (!program.wait(Milliseconds(0))) program.signal(SIGINT);
-        return program.status().has_value();
-      },
-      kAtOnce));
+  send_twice(program, SIGINT, kAtOnce);
   EXPECT_EQ(program.status(), 130);
   EXPECT_TRUE(scene.wait_until_all_gone(kAtOnce)) << describe(scene.processes());
   ::close(reader);

@@ -451,10 +451,14 @@ TEST(Supervisor, AGroupThatEndsIsReplacedUnderANewIncarnation) {  // P-21
   EXPECT_EQ(bench.core.view().committed_steps(), 0U);
 }
 
-TEST(Supervisor, WaitTimeoutEndsWith4) {
+SupervisorConfig waiting_30_s() {
   SupervisorConfig config = two_by_two();
   config.wait_timeout = seconds(30);
-  Bench bench(config);
+  return config;
+}
+
+TEST(Supervisor, WaitTimeoutEndsWith4) {
+  Bench bench(waiting_30_s());
   bench.join(1);
   bench.watch(seconds(29));
   bench.watch(seconds(2));
@@ -462,9 +466,7 @@ TEST(Supervisor, WaitTimeoutEndsWith4) {
 }
 
 TEST(Supervisor, WaitTimeoutEndsAStartThatLostANode) {
-  SupervisorConfig config = two_by_two();
-  config.wait_timeout = seconds(30);
-  Bench bench(config);
+  Bench bench(waiting_30_s());
   for (std::uint64_t number = 1; number <= 4; ++number) bench.join(number);
   ASSERT_EQ(bench.core.phase(), SupervisorCore::Phase::kSpawning);
   bench.lose(bench.all<Welcome>().back().process);
@@ -476,9 +478,7 @@ TEST(Supervisor, WaitTimeoutEndsAStartThatLostANode) {
 
 // A run that has trained waits for nodes as long as they stay away.
 TEST(Supervisor, WaitTimeoutIsOfTheStartThatAPersonMakes) {
-  SupervisorConfig config = two_by_two();
-  config.wait_timeout = seconds(30);
-  Bench bench(config);
+  Bench bench(waiting_30_s());
   bench.train();
   bench.step();
   const std::vector<ProcessIncarnation> others = {bench.process_of(0, 0), bench.process_of(0, 1)};
@@ -492,6 +492,7 @@ TEST(Supervisor, WaitTimeoutIsOfTheStartThatAPersonMakes) {
 
   // A keeper tells it to no spawner that it starts again (spawner_ward.h); a person does, whether nodes may come back
   // (`shoal spawner --resume`) or not.
+  SupervisorConfig config = waiting_30_s();
   config.term = Term{2};
   for (const auto return_within : {seconds(10), seconds(0)}) {
     config.return_within = return_within;

@@ -46,9 +46,7 @@ TEST(RunSummary, PutsEachSecondOfARunWhereItBelongs) {
 TEST(RunSummary, ALineThatComesLateIsNoFault) {
   for (const bool has_pause : {false, true}) {
     ToldRun run;
-    run.event(RunEventKind::kStarted);
-    run.event(RunEventKind::kTraining);
-    run.steps(0, 5);
+    run.train(5);
     run.now += 0.5;
     if (has_pause) run.event(RunEventKind::kResumed, "spawner");
     run.step(5);
@@ -169,9 +167,7 @@ TEST(RunSummary, ATimeWithoutASpawnerIsStalled) {
 TEST(RunSummary, ATimeWithoutAWorkerUpToAStopIsStalled) {
   for (const RunEventKind kind : {RunEventKind::kProcessLost, RunEventKind::kProcessLeft}) {
     ToldRun run;
-    run.event(RunEventKind::kStarted);
-    run.event(RunEventKind::kTraining);
-    run.steps(0, 5);
+    run.train(5);
     run.now += 1;
     run.event(kind, "node2");
     run.now += 60;
@@ -186,9 +182,7 @@ TEST(RunSummary, ATimeWithoutAWorkerUpToAStopIsStalled) {
 TEST(RunSummary, ATimeUpToAStopIsNotStalledWhereStepsWentOnOrNobodyWasMissing) {
   for (const bool is_missing : {true, false}) {
     ToldRun run;
-    run.event(RunEventKind::kStarted);
-    run.event(RunEventKind::kTraining);
-    run.steps(0, 5);
+    run.train(5);
     if (is_missing) run.event(RunEventKind::kProcessLost, "node2");
     run.event(RunEventKind::kStopping);
     if (is_missing) run.step(5);
@@ -201,9 +195,7 @@ TEST(RunSummary, ATimeUpToAStopIsNotStalledWhereStepsWentOnOrNobodyWasMissing) {
 // A stage lost its last replica in the evaluation of the end, which begins again with a newcomer.
 TEST(RunSummary, ATimeWithoutAWorkerInTheLastEvaluationIsStalled) {
   ToldRun run;
-  run.event(RunEventKind::kStarted);
-  run.event(RunEventKind::kTraining);
-  run.steps(0, 5);
+  run.train(5);
   run.now += 1;
   run.event(RunEventKind::kProcessLost, "node2");
   run.event(RunEventKind::kRolledBack);
@@ -218,9 +210,7 @@ TEST(RunSummary, ATimeWithoutAWorkerInTheLastEvaluationIsStalled) {
 TEST(RunSummary, ATimeWithoutASpawnerInTheLastEvaluationIsStalled) {
   for (const double evaluated_before : {0, 2}) {
     ToldRun run;
-    run.event(RunEventKind::kStarted);
-    run.event(RunEventKind::kTraining);
-    run.steps(0, 5);
+    run.train(5);
     if (evaluated_before > 0) run.evaluation(evaluated_before);
     run.now += evaluated_before + 7;
     run.event(RunEventKind::kResumed, "spawner");
@@ -234,9 +224,7 @@ TEST(RunSummary, ATimeWithoutASpawnerInTheLastEvaluationIsStalled) {
 // The evaluation was before the spawner died, and the next step is timed from the new one's start.
 TEST(RunSummary, AnEvaluationBeforeASpawnersDeathIsNotInTheStepAfterIt) {
   ToldRun run;
-  run.event(RunEventKind::kStarted);
-  run.event(RunEventKind::kTraining);
-  run.steps(0, 4);
+  run.train(4);
   run.evaluation(2);
   run.now += 2 + 5;
   run.event(RunEventKind::kResumed, "spawner");
@@ -282,9 +270,7 @@ TEST(RunSummary, StepsThatAStartFindsInTheJournalAreTheFormerOnes) {
 
 TEST(RunSummary, StepsThatASpawnersSuccessorFindsAreOfTheSameStart) {
   ToldRun run;
-  run.event(RunEventKind::kStarted);
-  run.event(RunEventKind::kTraining);
-  run.steps(0, 4);
+  run.train(4);
   run.now += 4;
   run.filled_step(4);
   run.event(RunEventKind::kResumed, "spawner");

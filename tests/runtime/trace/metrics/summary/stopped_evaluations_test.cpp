@@ -12,9 +12,7 @@ using told::ToldRun;
 // The checkpoint is saved meanwhile.
 TEST(StoppedEvaluations, AreTheTimeFromTheLastStepToTheStop) {
   ToldRun run;
-  run.event(RunEventKind::kStarted);
-  run.event(RunEventKind::kTraining);
-  run.steps(0, 5);
+  run.train(5);
   run.now += 1;
   run.event(RunEventKind::kCheckpoint, "step_5", "1000 bytes in 1.0 s");
   run.now += 59;
@@ -27,9 +25,7 @@ TEST(StoppedEvaluations, AreTheTimeFromTheLastStepToTheStop) {
 // The control: it had ended, and what the stop found was the wait for the checkpoint.
 TEST(StoppedEvaluations, AreNoneWhereTheLastOneHadEnded) {
   ToldRun run;
-  run.event(RunEventKind::kStarted);
-  run.event(RunEventKind::kTraining);
-  run.steps(0, 5);
+  run.train(5);
   run.evaluation(3);
   run.now += 10;
   run.event(RunEventKind::kStopping);

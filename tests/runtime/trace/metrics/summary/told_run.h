@@ -47,6 +47,12 @@ class ToldRun {
   void steps(std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t one = begin; one < end; ++one) step(one);
   }
+  // A person's start, and so many steps.
+  void train(std::uint64_t steps_made) {
+    event(RunEventKind::kStarted);
+    event(RunEventKind::kTraining);
+    steps(0, steps_made);
+  }
   // The next step has it in its time.
   void evaluation(double took) {
     EvalRecord record;
