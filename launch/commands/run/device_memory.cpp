@@ -36,8 +36,9 @@ Result<std::optional<Planned>> plan_of(const ExecutorConfig& wanted) {
   if (!cut) return cut.failure();
   const auto replicas = static_cast<std::size_t>(config.pipeline.replicas);
   const std::size_t stage = wanted.stage.value;
+  const MemoryNeed of_replica = memory_need(config, *cut, stage, replicas);
   return std::optional(Planned{static_cast<std::uint32_t>(device->index), device_need(config, *cut, stage, replicas),
-                               memory_need(config, *cut, stage, replicas), host_need(config, *cut, stage, replicas)});
+                               of_replica, host_need(config, of_replica, cut->size(), stage, replicas)});
 }
 
 }  // namespace

@@ -3,10 +3,10 @@
 #include "runtime/plan/resources/device_fit.h"
 
 #include <algorithm>
-#include <iomanip>
 
 #include "runtime/base/arithmetic/padded_rows.h"
 #include "runtime/base/compose.h"
+#include "runtime/plan/resources/gibibytes.h"
 
 namespace shoal {
 namespace {
@@ -16,11 +16,6 @@ constexpr std::uint64_t kBf16 = 2;
 constexpr std::uint64_t kContextBytes = 800'000'000;  // of the driver and of the libraries' workspaces
 constexpr std::uint64_t kDeviceAllocatorDivisor = 20;
 constexpr std::uint64_t kPassingVectors = 10;  // bytes per element of a microbatch's border, between two kernels
-
-[[nodiscard]] std::string gibibytes(std::uint64_t bytes, int digits = 1) {
-  return compose(std::fixed, std::setprecision(digits), static_cast<double>(bytes) / (1024.0 * 1024 * 1024));
-}
-[[nodiscard]] std::string exactly(std::uint64_t bytes) { return gibibytes(bytes, 3); }
 
 [[nodiscard]] bool is_bf16(const Config& config) { return config.model.precision == Precision::kBf16; }
 

@@ -8,10 +8,9 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "runtime/base/config.h"
-#include "runtime/plan/resources/cut_stage.h"
+#include "runtime/plan/resources/memory_need.h"
 
 namespace shoal {
 
@@ -24,9 +23,9 @@ struct HostNeed {
   std::uint64_t program = 0;  // code and libraries, CUDA's among them
 };
 
-// stages: the whole cut; replicas: of that stage.
-[[nodiscard]] HostNeed host_need(const Config& config, const std::vector<CutStage>& stages, std::size_t stage,
-                                 std::size_t replicas);
+// of_replica: memory_need() of the same stage; stages: how many there are; replicas: of that stage.
+[[nodiscard]] HostNeed host_need(const Config& config, const MemoryNeed& of_replica, std::size_t stages,
+                                 std::size_t stage, std::size_t replicas);
 
 [[nodiscard]] std::uint64_t total_bytes(const HostNeed& need);
 

@@ -26,10 +26,6 @@ std::uint64_t passing_bytes(const Config& config, const CutStage& stage) {
   return tokens_of_microbatch(config) * kFloat * std::max(at_loss, stage.passing_values);
 }
 
-std::uint64_t border_bytes(const Config& config) {
-  return tokens_of_microbatch(config) * kFloat * static_cast<std::uint64_t>(config.model.width);
-}
-
 // With recomputation a graph exists for the one microbatch that is computed, and of all others the input alone.
 std::uint64_t held_activations(const Config& config, const CutStage& stage, std::uint64_t held) {
   const std::uint64_t own = activation_bytes(config, stage) * (config.pipeline.recompute ? 1 : held);
@@ -39,9 +35,8 @@ std::uint64_t held_activations(const Config& config, const CutStage& stage, std:
 
 // Activations that go on and gradients that go back: each is kept by its sender until the step is committed.
 std::uint64_t kept_letters(const Config& config, std::size_t stages, std::size_t stage, std::size_t replicas) {
-  const std::uint64_t borders = (stage + 1 < stages ? 1U : 0U) + (stage > 0 ? 1U : 0U);
   const auto microbatches = static_cast<std::uint64_t>(microbatches_per_step(config));
-  return borders * border_bytes(config) * ((microbatches + replicas - 1) / replicas);
+  return borders_of(stages, stage) * border_bytes(config) * ((microbatches + replicas - 1) / replicas);
 }
 
 // Contribution and sum, and of both ring passes what waits to be sent and what has come. One member sums up nothing.
@@ -124,6 +119,14 @@ std::uint64_t free_between(const MemoryNeed& need) {
 }
 
 }  // namespace
+
+std::uint64_t border_bytes(const Config& config) {
+  return tokens_of_microbatch(config) * kFloat * static_cast<std::uint64_t>(config.model.width);
+}
+
+std::uint64_t borders_of(std::size_t stages, std::size_t stage) {
+  return (stage + 1 < stages ? 1U : 0U) + (stage > 0 ? 1U : 0U);
+}
 
 std::uint64_t tokens_of_microbatch(const Config& config) {
   return static_cast<std::uint64_t>(config.batch.microbatch) * static_cast<std::uint64_t>(config.model.context);

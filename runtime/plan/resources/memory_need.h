@@ -34,6 +34,9 @@ struct MemoryNeed {
 };
 
 [[nodiscard]] std::uint64_t tokens_of_microbatch(const Config& config);
+// Bytes of a microbatch's activation, or gradient, between two stages; and with how many others a stage has a border.
+[[nodiscard]] std::uint64_t border_bytes(const Config& config);
+[[nodiscard]] std::uint64_t borders_of(std::size_t stages, std::size_t stage);
 
 struct MemoryItem {
   std::string_view name;  // as in JSON

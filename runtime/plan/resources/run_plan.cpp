@@ -70,7 +70,7 @@ void take_memory(const PlanOrder& order, std::vector<PlannedStage>& stages) {
     PlannedStage& stage = stages[i];
     stage.memory = memory_need(order.config, cuts, i, stage.replicas);
     stage.credits = credit_need(order.config, cuts, i, stage.replicas);
-    stage.beside_gpu = total_bytes(host_need(order.config, cuts, i, stage.replicas));
+    stage.beside_gpu = total_bytes(host_need(order.config, stage.memory, cuts.size(), i, stage.replicas));
     std::optional<std::uint64_t> least = stage.machines.empty() ? order.memory_bytes : std::nullopt;
     for (const MachineKind& machine : stage.machines) {
       const auto own = machine.memory_bytes ? machine.memory_bytes : order.memory_bytes;
@@ -118,23 +118,38 @@ void take_time(const PlanOrder& order, RunPlan& plan) {
   plan.price_per_billion_tokens = price_per_hour * 1e9 / (*plan.tokens_per_s * kSecondsPerHour);
 }
 
-// Everything but what other orders would bring.
-Result<RunPlan> plan_alone(const PlanOrder& order) {
+// Stages with their machines and memory, which is all that fitting depends on.
+Result<std::vector<PlannedStage>> placed_stages(const PlanOrder& order) {
   const auto cut = stages_of(order.model, order.config.pipeline);
   if (!cut) return cut.failure();
-  RunPlan plan;
-  plan.config = order.config;
+  std::vector<PlannedStage> stages;
   const ReplicasWanted replicas = replicas_wanted(order.config.pipeline);
   for (const CutStage& stage : *cut) {
-    const StageId at{static_cast<std::uint32_t>(plan.stages.size())};
-    plan.stages.push_back({stage, {}, replicas.of(at), {}, {}, 0, true});
+    const StageId at{static_cast<std::uint32_t>(stages.size())};
+    stages.push_back({stage, {}, replicas.of(at), {}, {}, 0, true});
   }
-  if (const auto given = give_machines(order, plan.stages); !given) return given.failure();
+  if (const auto given = give_machines(order, stages); !given) return given.failure();
+  if (std::ranges::count(stages, 0U, &PlannedStage::replicas) > 0) {
+    return fail(Error::kUsage, "a stage would have no machine");
+  }
+  take_memory(order, stages);
+  return stages;
+}
+
+// Everything but what other orders would bring.
+Result<RunPlan> plan_alone(const PlanOrder& order) {
+  auto stages = placed_stages(order);
+  if (!stages) return stages.failure();
+  RunPlan plan;
+  plan.config = order.config;
+  plan.stages = std::move(*stages);
+  std::vector<CutStage> cut;
   std::vector<std::size_t> counts;
-  for (const PlannedStage& stage : plan.stages) counts.push_back(stage.replicas);
-  if (std::ranges::count(counts, 0U) > 0) return fail(Error::kUsage, "a stage would have no machine");
-  take_memory(order, plan.stages);
-  plan.traffic = step_traffic(order.config, *cut, counts);
+  for (const PlannedStage& stage : plan.stages) {
+    cut.push_back(stage.cut);
+    counts.push_back(stage.replicas);
+  }
+  plan.traffic = step_traffic(order.config, cut, counts);
   take_time(order, plan);
   plan.fits = std::ranges::all_of(plan.stages, &PlannedStage::fits);
   return plan;
@@ -203,8 +218,8 @@ std::optional<ProposedCut> better_cut(const PlanOrder& order, const RunPlan& pla
 
 bool would_fit(PlanOrder order, const std::function<void(Config&)>& change) {
   change(order.config);
-  const auto plan = plan_alone(order);
-  return plan && plan->fits;
+  const auto stages = placed_stages(order);
+  return stages && std::ranges::all_of(*stages, &PlannedStage::fits);
 }
 
 void cut_into(Config& config, int stages) {

@@ -34,7 +34,8 @@ struct Planned {
 Planned planned(const Config& config, std::size_t replicas) {
   const auto cut = cut_of(config);
   EXPECT_TRUE(cut.ok());
-  return {host_need(config, *cut, 0, replicas), (*cut)[0].parameter_count};
+  return {host_need(config, memory_need(config, *cut, 0, replicas), cut->size(), 0, replicas),
+          (*cut)[0].parameter_count};
 }
 
 TEST(HostNeed, ASecondCopyOfTheStateLiesOnTheHost) {
