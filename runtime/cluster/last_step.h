@@ -3,7 +3,7 @@
 //   training ──a stop, or the target──▶ the last step is committed ──its checkpoint──▶ saved ──its evaluation──▶
 //   nothing more; a run that was stopped is not evaluated
 //
-// Where the step in progress cannot be made, the newest commit is the last one. A failure that was ordered (training
+// The newest commit is the last one where the step in progress cannot be made. A failure that was ordered (training
 // diverged, the journal refuses: what is good is saved first) is not undone by a stop. Pure.
 #pragma once
 

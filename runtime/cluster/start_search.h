@@ -24,7 +24,7 @@ struct FindCheckpoint {
   std::optional<std::uint64_t> saved{};
 };
 
-// What follows when the disk refused a look.
+// Says what follows when the disk refused a look.
 struct SearchAgain {
   Duration pause{};
   bool takes_older = false;  // from the next look on: what cannot be read is passed over

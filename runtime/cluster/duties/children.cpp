@@ -3,7 +3,6 @@
 #include "runtime/cluster/duties/children.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "runtime/base/bound.h"
 #include "runtime/base/compose.h"
@@ -56,8 +55,8 @@ void ChildrenDuty::start_data_loader(Answers& answers) {
 
 bool ChildrenDuty::may_restart(const std::string& child, const std::string& reason, Instant now, Answers& answers) {
   answers.announce(RunEventKind::kRestarted, child, reason);
-  RestartBudget fresh(budget_of(truth_.config), truth_.config.restart_window);
-  RestartBudget& budget = restarts_.try_emplace(child, std::move(fresh)).first->second;
+  RestartBudget& budget =
+      restarts_.try_emplace(child, budget_of(truth_.config), truth_.config.restart_window).first->second;
   if (!kRestartsMax.reached_if(!budget.spend(now))) return true;
   const auto window = std::chrono::duration_cast<std::chrono::seconds>(truth_.config.restart_window).count();
   const std::string why =

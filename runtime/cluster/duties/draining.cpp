@@ -119,9 +119,9 @@ Answers DrainDuty::on(const ProcessJoined& joined, Instant now) {
 // LeaveRun may have been lost with the link. A node that leaves already ignores a repeat.
 Answers DrainDuty::on(const LinkedAgain& linked, Instant /*now*/) {
   Answers answers;
-  const auto all = leavers_.all();
-  const auto leaver = all.find(linked.process);
-  if (leaver != all.end()) answers.send(to_node_agent(linked.process), LeaveRun{leaver->second});
+  if (const auto reason = leavers_.reason_of(linked.process)) {
+    answers.send(to_node_agent(linked.process), LeaveRun{*reason});
+  }
   return answers;
 }
 

@@ -194,7 +194,8 @@ Answers JoinDuty::on(const JoinersDue& /*due*/, Instant now) {
   Answers answers;
   if (!truth_.may_join()) return answers;
   place(now, answers);
-  const bool is_done = truth_.ballots.stages_without(truth_.view()).empty() && open_rounds(truth_).empty();
+  const bool is_done =
+      joining_.holds_commit() && truth_.ballots.stages_without(truth_.view()).empty() && open_rounds(truth_).empty();
   const auto decisions =
       joining_.decide(truth_.view().committed_steps(), is_done ? StepBefore::kDone : StepBefore::kUnderWay,
                       truth_.clock.outside_rounds());

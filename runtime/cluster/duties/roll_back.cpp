@@ -31,15 +31,10 @@ Answers RollBackDuty::on(const StartWanted& start, Instant /*now*/) {
   Answers answers;
   answers.tell(PhaseBegins{RunPhase::kRollingBack});
   FindCheckpoint wanted = start.wanted;
-  wanted.saved = saved();
+  wanted.saved = truth_.newest_saved();  // a start without any would throw it away
   search_.begin(wanted);
   answers.perform(wanted);
   return answers;
-}
-
-std::optional<std::uint64_t> RollBackDuty::saved() const {
-  const std::uint64_t saved = truth_.checkpoints.saved_version();
-  return saved > 0 || truth_.config.start.from_checkpoint ? std::optional(saved) : std::nullopt;
 }
 
 Answers RollBackDuty::on(const TickCame& /*tick*/, Instant now) {

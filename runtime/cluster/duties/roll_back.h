@@ -33,9 +33,6 @@ class RollBackDuty {
   [[nodiscard]] Answers on(const TickCame& tick, Instant now);
 
  private:
-  // Steps of the newest checkpoint that is known to have been there: a start without any would throw it away.
-  [[nodiscard]] std::optional<std::uint64_t> saved() const;
-
   const Truth& truth_;
   StartSearch& search_;
   std::optional<StartInVain> in_vain_;  // since a run has trained

@@ -207,7 +207,7 @@ std::size_t StartingDuty::untried_workers() const {
 
 StartTally StartingDuty::tally_of(std::optional<StageId> stage) const {
   StartTally tally;
-  if (stage) tally.needed = needed_of(*stage);
+  if (stage) tally.needed = needed().of(*stage);
   for (const StartingReplica& one : starts_.replicas.all()) {
     if (stage && one.order.stage != *stage) continue;
     const bool is_trying = !one.ready && !failed_.has_failed_now(truth_.roster.processes.name_of(one.process));
@@ -307,14 +307,9 @@ Answers StartingDuty::on(const TickCame& /*tick*/, Instant now) {
 // Members of a run that is taken over are waited for like others. Gathering lacks workers only where places were looked
 // for and not found.
 bool StartingDuty::lacks_workers(Instant now) const {
-  const SupervisorConfig& config = truth_.config;
   if (truth_.phase == RunPhase::kReturning) return true;
   if (truth_.phase == RunPhase::kGathering) return now >= not_before_ && tried_.has_value();
-  if (truth_.phase != RunPhase::kSpawning) return false;
-  for (StageId stage{0}; stage.value < config.stages; ++stage.value) {
-    if (starts_.replicas.count_of(stage) < static_cast<int>(needed_of(stage))) return true;
-  }
-  return false;
+  return truth_.phase == RunPhase::kSpawning && starts_.replicas.free_place(truth_.config.stages, needed()).has_value();
 }
 
 // Asked after places were looked for. Time in which all workers are there does not count (a state may take long to

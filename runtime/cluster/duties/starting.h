@@ -58,7 +58,7 @@ class StartingDuty {
   void refuse(const std::string& why, Answers& answers);
   void start(const Placement& placement, Answers& answers);
   [[nodiscard]] std::size_t untried_workers() const;
-  // Of this stage; none: of all.
+  // Counts those of this stage; none: of all.
   [[nodiscard]] StartTally tally_of(std::optional<StageId> stage) const;
   void replace_silent(Instant now, Answers& answers);
   // Without more of them no place, or not all that are needed, can be filled.
@@ -66,8 +66,8 @@ class StartingDuty {
   [[nodiscard]] bool is_wait_over(Instant now);
   [[nodiscard]] bool needs_all_places() const { return truth_.is_first_start() && !truth_.config.share_devices; }
   // Replicas without which the run does not begin.
-  [[nodiscard]] std::uint32_t needed_of(StageId stage) const {
-    return needs_all_places() ? truth_.config.replicas.of(stage) : 1;
+  [[nodiscard]] ReplicasWanted needed() const {
+    return needs_all_places() ? truth_.config.replicas : ReplicasWanted(1);
   }
   [[nodiscard]] bool are_enough(const StartProgress& progress, Instant now) const;
   void admit(Instant now, Answers& answers);

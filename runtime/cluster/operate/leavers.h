@@ -22,6 +22,11 @@ class Leavers {
   }
   [[nodiscard]] bool contains(ProcessIncarnation process) const { return leaving_.contains(process); }
   [[nodiscard]] bool empty() const { return leaving_.empty(); }
+  // Why it leaves; nothing: it does not.
+  [[nodiscard]] std::optional<std::string> reason_of(ProcessIncarnation process) const {
+    const auto leaver = leaving_.find(process);
+    return leaver == leaving_.end() ? std::nullopt : std::optional(leaver->second.reason);
+  }
   // By process: why it leaves.
   [[nodiscard]] std::map<ProcessIncarnation, std::string> all() const {
     std::map<ProcessIncarnation, std::string> reasons;

@@ -136,7 +136,7 @@ std::optional<JoinDecision> JoiningReplicas::judge(Joiner& joiner, std::uint64_t
 // A commit that waits costs everybody; so does a stage with fewer replicas. Hence: often enough, long enough, not more.
 // One for which the account has nothing left stays a joiner: it may catch up by itself, or be held for later.
 std::optional<JoinDecision> JoiningReplicas::judge_late(Joiner& joiner, std::uint64_t committed_steps, Instant now) {
-  if (joiner.hold_left && *joiner.hold_left > Duration::zero()) return std::nullopt;
+  if (joiner.is_held()) return std::nullopt;
   const auto hold = joiner.holds.next(*joiner.took);
   if (joiner.hold_left) {
     joiner.hold_left.reset();
@@ -173,9 +173,6 @@ std::size_t JoiningReplicas::sharers_with(const Joiner& joiner) const {
   return 1 + static_cast<std::size_t>(others);
 }
 
-bool JoiningReplicas::holds_commit() const {
-  return std::ranges::any_of(
-      joiners_, [](const Joiner& joiner) { return joiner.hold_left && *joiner.hold_left > Duration::zero(); });
-}
+bool JoiningReplicas::holds_commit() const { return std::ranges::any_of(joiners_, &Joiner::is_held); }
 
 }  // namespace shoal

@@ -36,6 +36,7 @@ struct Joiner {
   CommitHolds holds{};
   std::optional<Duration> hold_left{};  // while the next commit waits for it; zero: it waited in vain
   Instant hold_not_before{};
+  [[nodiscard]] bool is_held() const { return hold_left > Duration::zero(); }
   ProgressWatch state{since};  // progress of its first copy
   CopyPace pace{};             // of its newest
 };
@@ -43,6 +44,7 @@ struct Joiner {
 enum class JoinOutcome : std::uint8_t { kAdmit, kDiffers, kHold, kHoldOver, kGiveUp };
 
 // The step before the next commit: done where its votes and rounds are there, and it may wait for joiners alone.
+// Nothing depends on it while no joiner holds the commit.
 enum class StepBefore : std::uint8_t { kUnderWay, kDone };
 
 struct JoinDecision {

@@ -105,6 +105,11 @@ bool Truth::can_mover_leave() const {
   return staying >= static_cast<std::ptrdiff_t>(std::max<std::uint32_t>(1, config.quorum));
 }
 
+std::optional<std::uint64_t> Truth::newest_saved() const {
+  const std::uint64_t saved = checkpoints.saved_version();
+  return saved > 0 || config.start.from_checkpoint ? std::optional(saved) : std::nullopt;
+}
+
 std::uint64_t Truth::steps_done() const {
   const bool is_told_of = view().position().value > 0 && history.branch() == view().branch();
   return is_told_of ? view().committed_steps() : config.start.version;

@@ -77,6 +77,8 @@ struct Truth {
   // Steps of the state that the run stands at, for events: a branch that has begun stands where it begins, though its
   // first entry is not in the view yet.
   [[nodiscard]] std::uint64_t steps_done() const;
+  // Steps of the newest checkpoint that is known to have been there; none: the run has none.
+  [[nodiscard]] std::optional<std::uint64_t> newest_saved() const;
   [[nodiscard]] bool is_training() const { return phase == RunPhase::kTraining; }
   // Also that it is over.
   [[nodiscard]] bool is_ending() const { return phase >= RunPhase::kEnding; }

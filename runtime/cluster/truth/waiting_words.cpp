@@ -170,8 +170,8 @@ std::string explain_lacking(const Truth& truth) {
 std::string explain_unsaved(const Truth& truth) {
   const std::string& trouble = truth.checkpoints.trouble();
   if (trouble.empty()) return {};
-  const bool is_any = truth.checkpoints.saved_version() > 0 || truth.config.start.from_checkpoint;
-  const std::string since_when = is_any ? compose("since step ", truth.checkpoints.saved_version()) : "yet";
+  const auto saved = truth.newest_saved();
+  const std::string since_when = saved ? compose("since step ", *saved) : "yet";
   return compose("; no checkpoint ", since_when, ": ", trouble);
 }
 
