@@ -76,8 +76,6 @@ std::optional<std::pair<int, std::string>> ExitLatch::result() {
   return result_;
 }
 
-void keep_one_heap() { ::mallopt(M_ARENA_MAX, 1); }
-
 void block_signals() {
   block_stop_signals();
   std::signal(SIGPIPE, SIG_IGN);

@@ -164,9 +164,6 @@ class ActorProcess {
   std::string trace_path_;
 };
 
-// Lets threads reuse each other's freed memory and return it to the system; the allocator never returns the last pieces
-// of other heaps. For a process that gives memory back; call it before a thread starts.
-void keep_one_heap();
 // Blocks the signals that run() takes, in this thread and all it starts; before any other thread is there.
 void block_signals();
 // One of those signals, if it comes within this time. It is taken.

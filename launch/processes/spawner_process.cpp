@@ -17,6 +17,7 @@
 #include "launch/say.h"
 #include "launch/stop_signals.h"
 #include "runtime/base/log.h"
+#include "runtime/base/machine/heap.h"
 #include "runtime/transport/control/reach.h"
 #include "runtime/transport/revocation/revocation_book.h"
 

@@ -1,5 +1,4 @@
 // `shoal internal-storage`: joins the run of its directory and serves its disk.
-#include <malloc.h>
 #include <unistd.h>
 
 #include <random>
@@ -20,6 +19,7 @@
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/machine/heap.h"
 #include "runtime/base/restart_policy.h"
 #include "runtime/base/sha256.h"
 #include "runtime/transport/control/control_client.h"
@@ -140,15 +140,12 @@ int status_of_one_that_served(int status) {
   return is_like_a_start ? kRejoinStatus : status;
 }
 
-// Shards come and go: what is freed goes back to the system at once, whichever thread had it.
-void give_shards_back() { ::mallopt(M_MMAP_THRESHOLD, 256 * 1024); }
-
 }  // namespace
 
 Result<int> run_storage_process(const StorageProcessOptions& options) {
   block_signals();
   keep_one_heap();
-  give_shards_back();
+  give_pieces_back();
   const RunDirectory run{options.run_directory};
   const TlsFiles files = credential_files(run.certs(), "storage");
   const auto found = find_spawner(run, files);

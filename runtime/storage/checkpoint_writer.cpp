@@ -61,6 +61,19 @@ fs::path CheckpointWriter::partial_folder(Key key) const {
   return settings_.folder / compose(".step_", key.second, ".branch_", key.first, kPartial);
 }
 
+Result<std::optional<CheckpointManifest>> CheckpointWriter::add_image(SaveShard shard, ImageSource& image) {
+  shard.bytes_total = image.byte_count();
+  while (true) {
+    auto piece = image.read(shard.offset, kImagePieceBytes);
+    if (!piece) return piece.failure();
+    shard.image = std::move(*piece);
+    auto manifest = add(shard);
+    if (!manifest) return manifest.failure();
+    shard.offset += shard.image.byte_count();
+    if (shard.offset == shard.bytes_total) return manifest;
+  }
+}
+
 Result<std::optional<CheckpointManifest>> CheckpointWriter::add(const SaveShard& shard, const Written& told) {
   if (!leftovers_cleared_) clear_leftovers();
   if (auto fits = check_piece(shard); !fits) return fits.failure();
@@ -289,7 +302,7 @@ void CheckpointWriter::prune() const {
   const auto steps = list_checkpoints(settings_.folder, settings_.run, Damaged::kLeftOut);
   for (std::size_t i = static_cast<std::size_t>(settings_.keep); i < steps.size(); ++i) {
     const auto folder = checkpoint_folder(settings_.folder, steps[i]);
-    const auto pruned = name_to_prune(folder);
+    const auto pruned = name_to_prune(folder_of_step(settings_.folder, steps[i]));
     std::error_code error;
     fs::remove_all(pruned, error);
     fs::rename(folder, pruned, error);

@@ -25,6 +25,7 @@
 #include "runtime/base/file.h"
 #include "runtime/storage/checkpoint_manifest.h"
 #include "runtime/storage/image/image_digests.h"
+#include "runtime/storage/image/image_source.h"
 
 namespace shoal {
 
@@ -51,6 +52,9 @@ class CheckpointWriter {
   // the others, or of a branch that was left). `told` hears how many bytes of the shard's image are on the disk.
   [[nodiscard]] Result<std::optional<CheckpointManifest>> add(
       const SaveShard& shard, const Written& told = [](std::uint64_t) {});
+  // Writes one stage's shard from its image, piece by piece: as add() of its last piece. Errors: those of add() and of
+  // the image.
+  [[nodiscard]] Result<std::optional<CheckpointManifest>> add_image(SaveShard shard, ImageSource& image);
   [[nodiscard]] const CheckpointWriterSettings& settings() const { return settings_; }
 
  private:

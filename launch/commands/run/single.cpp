@@ -347,17 +347,10 @@ class SingleRun {
   // Writes the state as this shard, piece by piece.
   [[nodiscard]] Result<CheckpointManifest> write(SaveShard shard) {
     const auto image = parts_.executor->image_source();
-    shard.bytes_total = image->byte_count();
-    while (true) {
-      auto piece = image->read(shard.offset, kImagePieceBytes);
-      if (!piece) return piece.failure();
-      shard.image = std::move(piece.value());
-      auto manifest = writer_.add(shard);
-      if (!manifest) return manifest.failure();
-      if (manifest->has_value()) return std::move(**manifest);
-      shard.offset += shard.image.byte_count();
-      ENSURE(shard.offset < shard.bytes_total, "one shard completes the checkpoint of one stage");
-    }
+    auto manifest = writer_.add_image(std::move(shard), *image);
+    if (!manifest) return manifest.failure();
+    ENSURE(manifest->has_value(), "one shard completes the checkpoint of one stage");
+    return std::move(**manifest);
   }
 
   SteadyClock clock_;

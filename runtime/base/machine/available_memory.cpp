@@ -31,7 +31,7 @@ std::optional<std::uint64_t> named_in(const std::string& path, const std::string
   return std::nullopt;
 }
 
-// Where a version of control groups has its figures.
+// Names the files in which a version of control groups has its figures.
 struct GroupFiles {
   const char *limit, *used, *given_back;
 };

@@ -1,8 +1,6 @@
 // `shoal import`: what the folder says is checked first, then the run is made beside its place and renamed.
 #include "launch/commands/run/import/import.h"
 
-#include <malloc.h>
-
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -15,6 +13,7 @@
 #include "launch/say.h"
 #include "model/partition.h"
 #include "runtime/base/file.h"
+#include "runtime/base/machine/heap.h"
 #include "runtime/base/machine/scratch_folder.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text/shell_word.h"
@@ -99,23 +98,6 @@ Result<LoadedWeights> load_weights(const fs::path& folder, const ModelDescriptio
   return LoadedWeights{std::move(*files), std::move(*weights)};
 }
 
-// Pieces come and go: the heap would keep what is freed between smaller things.
-void give_pieces_back() { ::mallopt(M_MMAP_THRESHOLD, 256 * 1024); }
-
-// Gives a stage's shard to the writer piece by piece. The manifest, with the last stage.
-Result<std::optional<CheckpointManifest>> write_shard(CheckpointWriter& writer, SaveShard shard, ImageSource& image) {
-  shard.bytes_total = image.byte_count();
-  while (true) {
-    auto piece = image.read(shard.offset, kImagePieceBytes);
-    if (!piece) return piece.failure();
-    shard.image = std::move(*piece);
-    auto manifest = writer.add(shard);
-    if (!manifest) return manifest.failure();
-    shard.offset += shard.image.byte_count();
-    if (shard.offset == shard.bytes_total) return manifest;
-  }
-}
-
 // The checkpoint after 0 steps, cut as the run will be, of an optimiser that has made no step; its weights' SHA-256.
 Result<std::string> write_checkpoint(CheckpointWriterSettings settings, const Config& config, RunId id,
                                      const ImportedWeights& weights) {
@@ -131,7 +113,7 @@ Result<std::string> write_checkpoint(CheckpointWriterSettings settings, const Co
     shard.run = id;
     shard.stage = StageId{stage};
     shard.stages = static_cast<std::uint32_t>(plans->size());
-    const auto manifest = write_shard(writer, std::move(shard), image);
+    const auto manifest = writer.add_image(std::move(shard), image);
     if (!manifest) return manifest.failure();
     if (*manifest) digest = (*manifest)->weights_sha256;
   }

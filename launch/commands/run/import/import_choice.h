@@ -1,5 +1,5 @@
-// What an imported model's config.json decides of the run's configuration, and what is left to CONFIG, the environment
-// and --set. Pure, but for the number of tokens of a tokenizer that has a name.
+// Decides which keys of a run's configuration an imported model's config.json sets, and which CONFIG, the environment
+// and --set may. Pure, but for the number of tokens of a tokenizer that has a name.
 #pragma once
 
 #include <string>
