@@ -2,7 +2,6 @@
 #include "launch/arguments.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -12,7 +11,6 @@
 #include "launch/processes/run_directory.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/config_file.h"
-#include "runtime/base/file.h"
 #include "runtime/base/time/units.h"
 #include "runtime/cluster/operate/operator_words.h"
 #include "runtime/data/tokenizer.h"

@@ -211,7 +211,7 @@ Result<ChosenRun> choose_resumed(const RunChoice& choice, const Surroundings& he
   const std::string file = ruling_config(RunDirectory{*directory});
   auto text = read_file(file);
   if (!text) return fail(Error::kUsage, "the configuration: " + text.failure().message);
-  const auto saved = load_config({file, {}, {}});
+  const auto saved = parse_config(*text, file);
   if (!saved) return saved.failure();
   auto loaded = configuration_of_resumed(choice, here, file, *saved);
   if (!loaded) return loaded.failure();

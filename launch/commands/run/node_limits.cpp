@@ -2,6 +2,7 @@
 #include "launch/commands/run/node_limits.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "runtime/plan/resources/machine_kinds.h"
@@ -29,8 +30,8 @@ Result<NodeLimits> node_limits_of(const Options& options) {
 
 std::uint64_t memory_offered(const NodeLimits& limits, std::optional<std::uint64_t> free_bytes) {
   if (!limits.memory_bytes && !free_bytes) return 0;
-  const std::uint64_t limit = limits.memory_bytes.value_or(*free_bytes);
-  return std::max<std::uint64_t>(std::min(limit, free_bytes.value_or(limit)), 1);
+  constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
+  return std::max<std::uint64_t>(std::min(limits.memory_bytes.value_or(kAny), free_bytes.value_or(kAny)), 1);
 }
 
 Status check_shares(const NodeLimits& limits, std::size_t devices) {

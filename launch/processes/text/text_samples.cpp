@@ -35,13 +35,13 @@ std::uint32_t TextSamples::evaluation_count(EvaluationExtent extent) const {
   return count;
 }
 
-Result<std::shared_ptr<const TextBytes>> TextSamples::text_bytes() const {
-  const std::lock_guard lock(mutex_);
-  if (text_bytes_) return text_bytes_;
-  const auto tokenizer = make_tokenizer(tokenizer_name_);
-  if (!tokenizer) return tokenizer.failure();
-  text_bytes_ = std::make_shared<const TextBytes>(**tokenizer);
-  return text_bytes_;
+Result<const TextBytes*> TextSamples::text_bytes() const {
+  if (!text_bytes_) {
+    const auto tokenizer = make_tokenizer(tokenizer_name_);
+    if (!tokenizer) return tokenizer.failure();
+    text_bytes_.emplace(**tokenizer);
+  }
+  return &*text_bytes_;
 }
 
 std::uint64_t TextSamples::evaluation_windows(EvaluationExtent extent) const {

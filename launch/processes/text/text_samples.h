@@ -1,9 +1,10 @@
 // The data loader's samples, from a text: training sequences in the run's order, and its evaluation windows.
-// Binds runtime/data to the interface of runtime/pipeline/dispatch.h; every answer is a function of its arguments.
+// Binds runtime/data to the interface of runtime/pipeline/dispatch.h; every answer is a function of its arguments. One
+// thread asks for samples: that of TimelySamples.
 #pragma once
 
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <string>
 
 #include "runtime/base/config.h"
@@ -25,13 +26,12 @@ class TextSamples final : public SampleSource {
   [[nodiscard]] Result<Sample> evaluation(MicrobatchId microbatch) const override;
 
  private:
-  [[nodiscard]] Result<std::shared_ptr<const TextBytes>> text_bytes() const;
+  [[nodiscard]] Result<const TextBytes*> text_bytes() const;
   [[nodiscard]] std::uint64_t batches(EvaluationExtent extent) const;
 
   std::shared_ptr<const Tokens> tokens_;
   std::string tokenizer_name_;
-  mutable std::mutex mutex_;  // for the next one: a data loader that is replaced may still ask
-  mutable std::shared_ptr<const TextBytes> text_bytes_;
+  mutable std::optional<TextBytes> text_bytes_;
   Order order_;
   EvaluationPlan plan_;
   EvalConfig eval_;
