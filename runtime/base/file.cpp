@@ -67,6 +67,13 @@ Result<std::string> read_file(const std::string& path) {
   }
 }
 
+ReadAt part_of(ReadAt read_at, std::uint64_t begin, std::uint64_t end) {
+  return [read_at = std::move(read_at), begin, end](std::uint64_t at, std::span<char> into) -> Result<std::size_t> {
+    const std::uint64_t left = end - std::min(end, begin + at);
+    return left == 0 ? 0 : read_at(begin + at, into.first(std::min<std::uint64_t>(into.size(), left)));
+  };
+}
+
 Result<InputFile> open_input(const std::string& path) {
   const auto file = std::make_shared<const Descriptor>(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file->number < 0) return refused("open", path);

@@ -27,6 +27,8 @@ struct InputFile {
 };
 // Errors: kIo with the path and the system's reason.
 [[nodiscard]] Result<InputFile> open_input(const std::string& path);
+// Bytes of a file from `begin` to `end` as a file of their own.
+[[nodiscard]] ReadAt part_of(ReadAt read_at, std::uint64_t begin, std::uint64_t end);
 
 enum class FileAccess { kEverybodyReads, kOwnerOnly };
 

@@ -80,7 +80,7 @@ LineFacts step_facts(std::string_view line) {
   facts.is_partly_timed = facts.step_ms > 0 && line.find("\"tokens_per_s\":null") != std::string_view::npos;
   facts.wait_ms = measured_at(line, "\"wait\":");
   facts.is_of_one_process = number_at<std::uint64_t>(line, "\"view\":").value_or(0) == 0;
-  facts.is_filled = line.find("\"filled\":true") != std::string_view::npos;
+  facts.is_filled = line.find(kFilledIn) != std::string_view::npos;
   facts.bytes = bytes_of(line);
   facts.at = parse_utc_ms(text_at(line, "\"at\":\""));
   return facts;

@@ -19,6 +19,8 @@ namespace shoal {
 
 // Begins the line of a step, and no other.
 inline constexpr std::string_view kStepLineBegin = "{\"branch\":";
+// In the line of a step that was told from the journal.
+inline constexpr std::string_view kFilledIn = "\"filled\":true";
 
 inline constexpr std::size_t kLineBytesMax = std::size_t{1} << 20U;
 

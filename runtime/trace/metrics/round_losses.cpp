@@ -1,9 +1,7 @@
 // A run that is resumed after its last line names in its next step's line what that one had more than the steps.
 #include "runtime/trace/metrics/round_losses.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <span>
 
 #include "runtime/base/compose.h"
 #include "runtime/base/text/json_fields.h"
@@ -53,12 +51,7 @@ Result<RoundLosses> round_losses_in(const std::string& metrics_path) {
 // Lines are added behind the last whole one of now, over what was left of another.
 std::function<RoundLosses()> round_losses_before(InputFile file) {
   const auto end = read_lines_back(file, [](std::string_view) { return true; });
-  return [read_at = std::move(file.read_at), end = end ? *end : 0] {
-    return sum_of_lines([&](std::uint64_t at, std::span<char> into) -> Result<std::size_t> {
-      const auto count = std::min<std::uint64_t>(into.size(), end - std::min(end, at));
-      return count == 0 ? 0 : read_at(at, into.first(count));
-    });
-  };
+  return [part = part_of(std::move(file.read_at), 0, end ? *end : 0)] { return sum_of_lines(part); };
 }
 
 void RoundTally::add(const MetricsOutput& line) {

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
-#include <span>
 
 #include "runtime/trace/metrics/metrics_lines.h"
 
@@ -29,17 +28,14 @@ std::optional<std::uint32_t> branch_of_step(std::string_view line) {
   return error == std::errc() ? std::optional(branch) : std::nullopt;
 }
 
-bool is_filled_in(std::string_view line) { return line.find("\"filled\":true") != std::string_view::npos; }
+bool is_filled_in(std::string_view line) { return line.find(kFilledIn) != std::string_view::npos; }
 
 // Returns the first step of this branch or a later one whose line begins at `from` or behind it, and ends at `until` or
 // before it.
 Result<std::optional<StepPlace>> step_between(const InputFile& file, std::uint64_t from, std::uint64_t until,
                                               std::uint32_t branch) {
   const std::uint64_t begin = from == 0 ? 0 : from - 1;  // is a newline, or in the line before
-  MetricsLines lines([&](std::uint64_t at, std::span<char> into) -> Result<std::size_t> {
-    const std::uint64_t left = until - std::min(until, begin + at);
-    return left == 0 ? 0 : file.read_at(begin + at, into.first(std::min<std::uint64_t>(into.size(), left)));
-  });
+  MetricsLines lines(part_of(file.read_at, begin, until));
   if (from > 0) (void)lines.next();
   while (const auto line = lines.next()) {
     const auto found = branch_of_step(*line);
