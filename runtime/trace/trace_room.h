@@ -23,8 +23,12 @@ class TraceRoom {
   [[nodiscard]] bool takes(std::uint64_t there, std::uint64_t bytes) {
     const bool fits =
         there <= bytes_max_ && bytes_max_ - there >= kLastBytes && bytes <= bytes_max_ - there - kLastBytes;
-    if (!fits && state_ == State::kOpen) state_ = State::kFull;
+    if (!fits) fill();
     return state_ == State::kOpen;
+  }
+  // No block may follow any more.
+  void fill() {
+    if (state_ == State::kOpen) state_ = State::kFull;
   }
   [[nodiscard]] bool is_full() const { return state_ != State::kOpen; }
 

@@ -185,11 +185,10 @@ Status TraceDrain::write_what_is_new() {
 }
 
 bool TraceDrain::takes(std::uint64_t bytes) {
-  if (!file_) return false;
+  if (!file_ || room_.is_full()) return false;
   // The last words take some of what is left on the disk. Behind a drain that was full the ring has nothing to give.
-  const bool is_left = left_on_disk_ == 0 || check_space(path_, bytes, left_on_disk_).ok();
-  const bool has_space = is_left && !tracer_->ring_->is_closed();
-  room_.set_bytes_max(has_space ? bytes_max_ : 0);
+  const bool has_space = left_on_disk_ == 0 || check_space(path_, bytes, left_on_disk_).ok();
+  if (!has_space || tracer_->ring_->is_closed()) room_.fill();
   return room_.takes(file_->size(), bytes);
 }
 

@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -127,7 +126,7 @@ class TraceDrain {
   ~TraceDrain();
 
   // Bytes that the file may have, with those of earlier lives; any number unless this is called.
-  void set_bytes_max(std::uint64_t bytes) { room_.set_bytes_max(bytes_max_ = bytes); }
+  void set_bytes_max(std::uint64_t bytes) { room_.set_bytes_max(bytes); }
   // Bytes of the file's disk that its events do not take; none unless this is called.
   void leave_on_disk(std::uint64_t bytes) { left_on_disk_ = bytes; }
   // True from the first event on that had no room: it and all that follow are counted and not written. The ring's file
@@ -158,7 +157,6 @@ class TraceDrain {
   std::uint64_t process_written_ = 0;
   std::uint64_t refused_ = 0;  // events for which there was no room, not in the file's count yet
   TraceRoom room_;
-  std::uint64_t bytes_max_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t left_on_disk_ = 0;
 };
 
