@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/log.h"
-
 namespace shoal {
 
 std::optional<int> HalfOpenTable::enter(int descriptor, const Entry& incoming) {
@@ -112,11 +110,6 @@ RefusalLog::Line RefusalLog::refused(Instant now) {
   line.write = ++in_window_ <= kLinesPerWindow;
   if (!line.write) ++left_out_;
   return line;
-}
-
-void log_refusal(std::string_view who, const RefusalLog::Line& line, const std::string& refusal) {
-  if (line.left_out > 0) log_warn(who, line.left_out, " more refusals were not logged");
-  if (line.write) log_warn(who, refusal);
 }
 
 bool LackLog::met(Instant now) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/log.h"
 #include "runtime/transport/port_protocol.h"
 
 namespace shoal {
@@ -104,7 +105,11 @@ class RefusalLog {
 };
 
 // Writes the lines that it decided on. refusal: what was refused, to whom and why.
-void log_refusal(std::string_view who, const RefusalLog::Line& line, const std::string& refusal);
+template <class... Parts>
+void log_refusal(std::string_view who, const RefusalLog::Line& line, const Parts&... refusal) {
+  if (line.left_out > 0) log_warn(who, line.left_out, " more refusals were not logged");
+  if (line.write) log_warn(who, refusal...);
+}
 
 // Decides when a lack that is met again and again is told: when it begins, after a while without it.
 class LackLog {

@@ -378,15 +378,22 @@ std::size_t memory_of(const Letter& letter) {
   return memory;
 }
 
+namespace {
+
+bool is_said_again(const Letter& letter) { return facts_of(letter.body).when_lost == WhenLost::kAgain; }
+
+}  // namespace
+
 WaitingLetters::Added WaitingLetters::add(ProcessIncarnation process, Letter letter, const IsLinked& is_linked) {
   Added added;
   if (std::holds_alternative<Heartbeat>(letter.body)) return added;
   if (std::holds_alternative<Join>(letter.body)) drop_joins(process);
   const std::size_t memory = memory_of(letter);
-  const bool may_be_lost = !is_linked(process) && facts_of(letter.body).when_lost == WhenLost::kAgain;
-  if (may_be_lost) {
-    added.gave_way = make_room(bytes_of(process) + memory, is_linked);
+  if (!is_linked(process) && is_said_again(letter)) {
     added.bytes_before = bytes(is_linked);
+    if (added.bytes_before >= bytes_max_) {
+      added.gave_way = make_room(added.bytes_before, bytes_of(process) + memory, is_linked);
+    }
     added.is_kept = added.bytes_before < bytes_max_;
   }
   if (!added.is_kept) return added;
@@ -397,7 +404,8 @@ WaitingLetters::Added WaitingLetters::add(ProcessIncarnation process, Letter let
 }
 
 // Takes the newest letters for the absent process that has most, if that is more than who wants room would have.
-std::vector<Letter> WaitingLetters::make_room(std::size_t wanted_by_one, const IsLinked& is_linked) {
+std::vector<Letter> WaitingLetters::make_room(std::size_t& bytes, std::size_t wanted_by_one,
+                                              const IsLinked& is_linked) {
   std::vector<Letter> lost;
   auto most = waiting_.end();
   for (auto share = waiting_.begin(); share != waiting_.end(); ++share) {
@@ -405,12 +413,13 @@ std::vector<Letter> WaitingLetters::make_room(std::size_t wanted_by_one, const I
     if (most == waiting_.end() || share->second.bytes > most->second.bytes) most = share;
   }
   if (most == waiting_.end() || most->second.bytes <= wanted_by_one) return lost;
-  const auto may_be_lost = [](const Letter& letter) { return facts_of(letter.body).when_lost == WhenLost::kAgain; };
   auto& letters = most->second.letters;
-  while (bytes(is_linked) >= bytes_max_) {
-    const auto newest = std::find_if(letters.rbegin(), letters.rend(), may_be_lost);
+  while (bytes >= bytes_max_) {
+    const auto newest = std::find_if(letters.rbegin(), letters.rend(), is_said_again);
     if (newest == letters.rend()) break;
-    most->second.bytes -= memory_of(*newest);
+    const std::size_t memory = memory_of(*newest);
+    most->second.bytes -= memory;
+    bytes -= memory;
     lost.push_back(std::move(*newest));
     letters.erase(std::next(newest).base());
   }

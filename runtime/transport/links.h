@@ -226,7 +226,8 @@ class WaitingLetters {
 
   void drop_joins(ProcessIncarnation process);
   [[nodiscard]] std::size_t bytes_of(ProcessIncarnation process) const;
-  [[nodiscard]] std::vector<Letter> make_room(std::size_t wanted_by_one, const IsLinked& is_linked);
+  // bytes: for absent processes, before and after.
+  [[nodiscard]] std::vector<Letter> make_room(std::size_t& bytes, std::size_t wanted_by_one, const IsLinked& is_linked);
 
   std::size_t bytes_max_;
   std::map<ProcessIncarnation, Share> waiting_;

@@ -212,7 +212,7 @@ void TlsDoor::count_and_log(std::uint64_t& counter, const char* what, const std:
     ++counter;
     line = refusals_.refused(steady_now());
   }
-  log_refusal(kTransportLog, line, compose(what, whom, ": ", reason));
+  log_refusal(kTransportLog, line, what, whom, ": ", reason);
 }
 
 void TlsDoor::count_dropped_frame() {

@@ -312,7 +312,7 @@ void ControlServer::State::refuse(const std::string& address, const std::string&
     const std::lock_guard guard(mutex);
     line = refusals.refused(steady_now());
   }
-  log_refusal(kControlLog, line, compose("refused a connection of ", address, ": ", reason));
+  log_refusal(kControlLog, line, "refused a connection of ", address, ": ", reason);
 }
 
 void ControlServer::State::join_finished() {

@@ -313,7 +313,7 @@ std::optional<ControlResponse> EnrolmentService::objection_to(const EnrolmentReq
 
 // A stranger asks as often as it likes.
 void EnrolmentService::log_refusal(const std::string& address, const std::string& why) {
-  shoal::log_refusal(kEnrolmentLog, refusals_.refused(steady_now()), compose("refused ", address, ": ", why));
+  shoal::log_refusal(kEnrolmentLog, refusals_.refused(steady_now()), "refused ", address, ": ", why);
 }
 
 ControlResponse EnrolmentService::enrol(const ControlRequest& http) {
