@@ -141,17 +141,15 @@ SyncGroupEffects SyncGroupCore::hear(const Reduced& reduced, Instant now) {
 SyncGroupEffects SyncGroupCore::hear(const AskHolders& question, Instant now) {
   if (!is_appointed_ || question.branch != view_.branch() || question.step != step()) return take_effects();
   survey_.ask();
-  answer_or_survey(now);
+  if (phase() == Phase::kOpen && !members().empty()) begin_survey(now);
+  // Who has its manifests, or has nobody to ask for them, says what it knows.
+  if (phase() != Phase::kPreparing) tell_holders();
   return take_effects();
 }
 
-// Who has its manifests, or has nobody to ask for them, says what it knows.
-void SyncGroupCore::answer_or_survey(Instant now) {
-  if (phase() == Phase::kOpen && !members().empty()) {
-    survey_.begin();
-    prepare(now);
-  }
-  if (phase() != Phase::kPreparing) tell_holders();
+void SyncGroupCore::begin_survey(Instant now) {
+  survey_.begin();
+  prepare(now);
 }
 
 void SyncGroupCore::tell_holders() {
@@ -207,8 +205,7 @@ void SyncGroupCore::begin_anew(Instant now, const std::string& why) {
     return tell_holders();
   }
   note(compose("asks anew who holds what of step ", step(), ": ", why));
-  survey_.begin();
-  prepare(now);
+  begin_survey(now);
 }
 
 // Begins another try after one in vain: it is given longer.
@@ -290,9 +287,8 @@ void SyncGroupCore::reduce(Instant now, std::uint64_t token_count) {
   const SumChoice chosen = choice_.choose(sum_.order().epoch, offers_in(sum_.manifests()), now);
   const bool is_news = !chosen.reason.empty() && chosen.reason != chosen_because_;
   if (is_news) announce(RunEventKind::kSumsChosen, chosen_because_ = chosen.reason);
-  const bool is_new = chosen.communicator == sum_.order().epoch;
-  const Duration of_new = choice_.patience(config_.reduce_timeout);
-  sum_.reduce(now, is_new ? std::max(patience_.timeout(), of_new) : patience_.timeout());
+  const Duration measured = patience_.timeout();
+  sum_.reduce(now, choice_.is_new() ? std::max(measured, choice_.patience(config_.reduce_timeout)) : measured);
   give_order(Reduce{sum_.order(), sum_.receivers(), token_count, chosen.communicator});
 }
 

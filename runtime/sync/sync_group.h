@@ -100,7 +100,7 @@ class SyncGroupCore {
   void prepare(Instant now);
   void decide(Instant now);
   void begin_anew(Instant now, const std::string& why);
-  void answer_or_survey(Instant now);
+  void begin_survey(Instant now);
   void tell_holders();
   void reduce(Instant now, std::uint64_t token_count);
   void sum_came_to_nothing(Instant now, const SumFailure& failure);

@@ -57,7 +57,7 @@ void CollectiveChoice::came_to_nothing(Instant now, Duration took) {
   if (!is_collective()) return;
   pause_ = std::clamp(2 * pause_, 1U, kRingSumsMax);
   ring_sums_ = pause_;
-  if (made_by_ != MadeBy::kNew) return;
+  if (!is_new()) return;
   ring_until_ = now + kRingTimes * took;
   in_vain_ = took;
 }

@@ -40,6 +40,8 @@ class CollectiveChoice {
   void came_whole();
   // Says whether the last choice was a communicator.
   [[nodiscard]] bool is_collective() const { return made_by_ != MadeBy::kRing; }
+  // Says whether it was a new one.
+  [[nodiscard]] bool is_new() const { return made_by_ == MadeBy::kNew; }
   // How long a sum by a new communicator may stand still. first: while none has come to nothing.
   [[nodiscard]] Duration patience(Duration first) const;
 
