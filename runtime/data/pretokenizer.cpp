@@ -99,8 +99,8 @@ void cut_each(const pcre2_code* code, std::string_view text, Take take) {
   }
 }
 
-// What a piece is depends on no more bytes behind it: a character, which ends a run of others, or two letters, which
-// make an apostrophe an ending.
+// Bytes behind a piece that decide whether it ends there: those of a character, which ends a run of others, or two
+// letters, which make an apostrophe an ending.
 constexpr std::size_t kLookAheadBytes = 4;
 
 bool is_ascii_white(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -162,12 +162,11 @@ std::size_t find_seam(std::string_view text, std::size_t from, std::size_t to) {
 
 std::size_t seam_after(std::string_view text, std::size_t wanted) {
   const std::size_t least = std::max<std::size_t>(wanted, 1);
-  const Pretokenizer pretokenizer;
   for (std::size_t window = 2 * least;; window *= 2) {
     const std::size_t seam = find_seam(text, least, std::min(window, text.size()));
     if (seam != std::string_view::npos) return seam;
     if (window >= text.size()) return text.size();
-    const std::size_t settled = pretokenizer.settled_end(text.substr(0, window));
+    const std::size_t settled = Pretokenizer().settled_end(text.substr(0, window));
     if (settled >= least) return settled;
   }
 }

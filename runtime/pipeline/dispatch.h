@@ -107,7 +107,7 @@ class DataLoaderCore {
 
  private:
   enum class Phase : std::uint8_t { kFollowing, kAskingHolders, kWorking };
-  // Who has no credit left.
+  // Tells which replicas have no credit left.
   struct CreditBook {
     std::vector<std::uint32_t> credits{};  // of a replica, by stage
     std::set<Incarnation> without_credit{};

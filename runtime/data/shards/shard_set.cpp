@@ -191,10 +191,13 @@ bool is_pattern(const fs::path& corpus) {
   return !fs::exists(corpus, error) && corpus.string().find_first_of("*?[") != std::string::npos;
 }
 
+// Says what a line of the list has behind a shard's name.
+std::string facts_of(const ShardFile& shard) { return compose(" ", shard.count(), " ", shard.fingerprint()); }
+
 // True for a shard that holds what its line in the list says. Reads of it what its fingerprint takes.
 bool has_facts(const fs::path& path, const std::string& facts) {
   const auto shard = ShardFile::open(path);
-  return shard && compose(" ", shard->count(), " ", shard->fingerprint()) == facts;
+  return shard && facts_of(*shard) == facts;
 }
 
 // The files of which a pattern may name several by one name, and those that are not taken yet.
@@ -346,9 +349,7 @@ Status ShardSet::check_tokens(const ShardFile& shard, std::uint64_t first, std::
 
 std::string ShardSet::list() const {
   std::string lines;
-  for (std::size_t i = 0; i < shards_.size(); ++i) {
-    lines += compose(names_[i], " ", shards_[i].count(), " ", shards_[i].fingerprint(), "\n");
-  }
+  for (std::size_t i = 0; i < shards_.size(); ++i) lines += compose(names_[i], facts_of(shards_[i]), "\n");
   return lines;
 }
 

@@ -50,7 +50,7 @@ int NcclSession::state() const {
   return answer == kNcclSuccess ? error : answer;
 }
 
-// What is left behind by one that never comes together, an id's own thread too, is counted before anything is begun.
+// Counts before anything is begun: one that never comes together leaves threads and files behind, as its id does.
 void NcclSession::make(const CollectiveSum& sum, News& news) {
   abort();
   sum_ = sum;

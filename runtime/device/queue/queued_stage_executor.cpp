@@ -294,7 +294,7 @@ at::Tensor QueuedStageExecutor::on_device(const TensorBlob& blob) {
     return values.to(queue_->device());
   }
   TensorBlob host = blob;
-  // Of another kind of device, or it has left this one.
+  // Values of another kind of device, or which have left this one.
   if (host.resident) host.bytes = std::exchange(host.resident, nullptr)->to_host();
   return sendable(host).to(queue_->device(), true);
 }

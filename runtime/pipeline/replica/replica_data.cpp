@@ -167,7 +167,8 @@ void ReplicaData::hear(const Ask& message, ReplicaTurn& turn) {
     const auto reason = was_committed ? RefusalReason::kStepCommitted : RefusalReason::kNotMember;
     return refuse(asker, message.purpose, reason, turn);
   }
-  // Of whoever it does not know the ledger keeps nothing (S-6); the Forward may wait for the journal to tell (P-10).
+  // The ledger keeps nothing of a replica that it does not know (S-6); the Forward may wait for the journal to tell
+  // (P-10).
   const bool is_known = may_send_inputs(asker.replica, self);
   const bool is_of_now = is_known && is_train && message.cause.step.value == self.state.version;
   LedgerEntry* entry = is_of_now ? ledger_.find(microbatch) : nullptr;
