@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/transport/links.h"
+#include "runtime/router/waiting_letters.h"
 
 namespace shoal {
 

@@ -13,6 +13,7 @@
 #include "messages/letter.h"
 #include "runtime/router/connections.h"
 #include "runtime/router/router_notes.h"
+#include "runtime/router/waiting_letters.h"
 #include "runtime/transport/links.h"
 
 namespace shoal {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/transport/links.h"
+#include "runtime/router/waiting_letters.h"
 
 namespace shoal::waiting_letters_test {
 namespace {
