@@ -1,11 +1,14 @@
 // A byte remembers its last writer and its readers since; that is enough to find the first conflict.
 #include "tests/support/cuda_shim/accesses.h"
 
+#include <algorithm>
+
 namespace shoal::shim {
 namespace {
 
 constexpr std::uint32_t kLanes = 32;
-constexpr std::uintptr_t kWordBytes = 8;
+constexpr std::uintptr_t kWordBytes = 4;
+constexpr std::uintptr_t kLineBytes = 64;
 
 bool is_unordered(const Moment& before, const Moment& now) {
   if (before.block != now.block) return true;
@@ -45,14 +48,25 @@ void Accesses::note(Byte& byte, bool is_write, const Moment& now) {
   byte.is_read = true;
 }
 
-// Looks up a word once for its bytes.
+template <class Check>
+void Accesses::for_bytes_of(Word& word, std::size_t first, std::size_t end, const Check& check) {
+  if (word.are_alike && first == 0 && end == kWordBytes) return check(word.bytes[0]);
+  if (word.are_alike) word.bytes.fill(word.bytes[0]);
+  word.are_alike = false;
+  for (std::size_t i = first; i < end; ++i) check(word.bytes[i]);
+}
+
+// Calls for each byte, or once for several with the same past.
 template <class Check>
 void Accesses::for_each_byte(const Access& access, const Check& check) {
   const std::uintptr_t end = access.at + access.size;
   for (std::uintptr_t at = access.at; at < end;) {
-    Word& word = touched_[at / kWordBytes];
-    do check(word[at % kWordBytes]);
-    while (++at < end && at % kWordBytes != 0);
+    Line& line = touched_[at / kLineBytes];
+    do {
+      const std::uintptr_t begin = at / kWordBytes * kWordBytes;
+      for_bytes_of(line[at % kLineBytes / kWordBytes], at - begin, std::min(end - begin, kWordBytes), check);
+      at = begin + kWordBytes;
+    } while (at < end && at % kLineBytes != 0);
   }
 }
 

@@ -44,15 +44,22 @@ class Accesses {
     bool has_other_readers = false;  // since the last barrier of the block
     bool has_other_blocks = false;   // among those that read it in this launch
   };
-  using Word = std::array<Byte, 8>;
+  // Bytes that were always touched together: the first stands for all of them until one is touched alone.
+  struct Word {
+    std::array<Byte, 4> bytes;
+    bool are_alike = true;
+  };
+  using Line = std::array<Word, 16>;  // looked up at once
 
   template <class Check>
   void for_each_byte(const Access& access, const Check& check);
+  template <class Check>
+  static void for_bytes_of(Word& word, std::size_t first, std::size_t end, const Check& check);
   [[nodiscard]] static const char* conflict(const Byte& byte, bool is_write, const Moment& now);
   static void note(Byte& byte, bool is_write, const Moment& now);
 
   std::map<std::uintptr_t, std::size_t> arrays_;
-  std::unordered_map<std::uintptr_t, Word> touched_;
+  std::unordered_map<std::uintptr_t, Line> touched_;
 };
 
 }  // namespace shoal::shim

@@ -2,6 +2,7 @@
 #include "tests/support/cuda_shim/shim.h"
 
 #include <pthread.h>
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -27,14 +28,39 @@ namespace {
 
 constexpr unsigned kWarp = 32;
 constexpr unsigned kThreadsMax = 1024;
-constexpr std::size_t kStackBytes = std::size_t{128} << 10U;
+constexpr std::size_t kStackBytes = (std::size_t{128} << 10U) + 320;  // a power of two: all tops meet in one cache set
 constexpr std::size_t kFindingsMax = 100;
 constexpr std::size_t kAlignment = 256;  // as cudaMalloc's
 
 enum class State { kReady, kAtBarrier, kInWarp, kEnded };
 
+// A place on a stack, to go on from: by ucontext the first time, then by setjmp(). swapcontext() has the kernel set the
+// mask of signals at each change, which took two thirds of the time of a kernel's test. AddressSanitizer clears what it
+// knows of a stack at each longjmp(): its builds go on with swapcontext().
+struct Place {
+  std::unique_ptr<ucontext_t> context = std::make_unique<ucontext_t>();  // apart: large, and seldom looked at
+#ifndef __SANITIZE_ADDRESS__
+  jmp_buf jump;
+  bool is_known = false;  // to setjmp()
+#endif
+};
+
+// Leaves `from`, goes on at `to`, and returns when somebody goes on at `from`. A function of its own: nothing of a
+// caller's may lie in registers that a jump does not restore.
+[[gnu::noinline]] void change_stack(Place& from, Place& to) {
+#ifdef __SANITIZE_ADDRESS__
+  swapcontext(from.context.get(), to.context.get());
+#else
+  from.is_known = true;
+  if (_setjmp(from.jump) != 0) return;
+  if (to.is_known) _longjmp(to.jump, 1);
+  setcontext(to.context.get());
+#endif
+}
+
 struct Fiber {
-  ucontext_t context;
+  Place place;
+  bool is_begun = false;
   void* fake_stack = nullptr;  // of AddressSanitizer
   State state = State::kReady;
   dim3 index;
@@ -176,27 +202,30 @@ class Device {
   void prepare(unsigned thread, unsigned block) {
     Fiber& fiber = fibers_[thread];
     fiber.state = State::kReady;
-    fiber.fake_stack = nullptr;
     fiber.barriers_seen = 0;
     fiber.moment = {block, thread, 0, 0};
     const bool is_shifted = plan_.fault.kind == FaultKind::kShiftedThread && plan_.fault.at == thread;
     fiber.index = dim3(thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / blockDim.x / blockDim.y);
     if (is_shifted) ++fiber.index.x;
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = stacks_.get() + thread * kStackBytes;
-    fiber.context.uc_stack.ss_size = kStackBytes;
-    fiber.context.uc_link = nullptr;
-    makecontext(&fiber.context, &Device::enter, 0);
+    if (fiber.is_begun) return;
+    fiber.is_begun = true;
+    ucontext_t& context = *fiber.place.context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = stacks_.get() + thread * kStackBytes;
+    context.uc_stack.ss_size = kStackBytes;
+    context.uc_link = nullptr;
+    makecontext(&context, &Device::enter, 0);
   }
 
+  // Runs one body after the other: a thread of each block.
   static void enter();
 
   void resume(Fiber& fiber) {
     current_ = &fiber;
     threadIdx = fiber.index;
     void* saved = nullptr;
-    leave_stack(&saved, fiber.context.uc_stack.ss_sp, kStackBytes);
-    swapcontext(&scheduler_, &fiber.context);
+    leave_stack(&saved, fiber.place.context->uc_stack.ss_sp, kStackBytes);
+    change_stack(scheduler_, fiber.place);
     arrive_on_stack(saved);
     current_ = nullptr;
   }
@@ -204,8 +233,8 @@ class Device {
   void yield(State state) {
     Fiber& self = *current_;
     self.state = state;
-    leave_stack(state == State::kEnded ? nullptr : &self.fake_stack, host_stack_, host_stack_bytes_);
-    swapcontext(&self.context, &scheduler_);
+    leave_stack(&self.fake_stack, host_stack_, host_stack_bytes_);
+    change_stack(self.place, scheduler_);
     arrive_on_stack(self.fake_stack);
   }
 
@@ -258,7 +287,7 @@ class Device {
   std::size_t host_stack_bytes_ = 0;
   std::vector<Fiber> fibers_;
   std::uint64_t published_[kThreadsMax] = {};
-  ucontext_t scheduler_;
+  Place scheduler_;
   Fiber* current_ = nullptr;
   Body body_ = nullptr;
   const void* arguments_ = nullptr;
@@ -278,8 +307,10 @@ Device& device() {
 void Device::enter() {
   arrive_on_stack(nullptr);
   Device& self = device();
-  self.body_(self.arguments_);
-  self.yield(State::kEnded);
+  while (true) {
+    self.body_(self.arguments_);
+    self.yield(State::kEnded);
+  }
 }
 
 }  // namespace

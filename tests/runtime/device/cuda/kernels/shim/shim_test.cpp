@@ -6,6 +6,7 @@
 
 #include "tests/runtime/device/cuda/kernels/device_array.h"
 #include "tests/runtime/device/cuda/kernels/shim/faulty_kernels.h"
+#include "tests/support/cuda_shim/accesses.h"
 
 namespace shoal::gpu::shim_test {
 namespace {
@@ -84,6 +85,50 @@ TEST(Shim, PlantsFaultsOnlyUntilTheNextBeginning) {
   shim::begin({});
   ASSERT_EQ(faulty::run(Mistake::kNone, values.at(), kBlocks), kLaunched);
   EXPECT_EQ(values.values().back(), 128);
+}
+
+// An array at 4096, touched by threads of one block without a barrier between them.
+struct Touches {
+  shim::Accesses accesses;
+  Touches() { accesses.allow(4096, 256); }
+
+  std::string write(std::uint32_t thread, std::size_t at, std::size_t size) {
+    return accesses.check_global({4096 + at, size, true}, {0, thread, 0, 0});
+  }
+  std::string read(std::uint32_t thread, std::size_t at, std::size_t size) {
+    return accesses.check_global({4096 + at, size, false}, {0, thread, 0, 0});
+  }
+};
+
+TEST(ShimAccesses, TellBytesOfOneWordApart) {
+  Touches touches;
+  EXPECT_EQ(touches.write(0, 1, 1), "");
+  EXPECT_EQ(touches.write(1, 0, 1), "");
+  EXPECT_EQ(touches.write(1, 2, 2), "");
+  EXPECT_NE(touches.write(2, 1, 1), "") << "the first one's byte";
+  EXPECT_NE(touches.read(3, 0, 4), "") << "a word in which others wrote";
+}
+
+TEST(ShimAccesses, RememberOfEachByteWhoTouchedItsWord) {
+  Touches touches;
+  EXPECT_EQ(touches.write(0, 8, 4), "");
+  EXPECT_EQ(touches.write(0, 9, 1), "");
+  EXPECT_NE(touches.read(1, 11, 1), "") << "of the word that the first one wrote";
+  Touches reading;
+  EXPECT_EQ(reading.read(0, 8, 4), "");
+  EXPECT_EQ(reading.read(1, 9, 1), "");
+  EXPECT_NE(reading.write(1, 10, 1), "") << "the first one read it, too";
+  EXPECT_EQ(reading.write(1, 12, 4), "") << "control";
+}
+
+TEST(ShimAccesses, FollowAnAccessOverTheEndOfALine) {
+  Touches touches;
+  EXPECT_EQ(touches.write(0, 62, 4), "");
+  EXPECT_EQ(touches.write(1, 60, 2), "");
+  EXPECT_EQ(touches.write(1, 66, 2), "");
+  EXPECT_NE(touches.read(1, 63, 1), "");
+  EXPECT_NE(touches.read(1, 65, 1), "");
+  EXPECT_NE(touches.write(1, 254, 4), "") << "outside of the array";
 }
 
 }  // namespace
