@@ -53,7 +53,9 @@ struct TimelySamples::Desk {
       order = wanted;
       is_changed.notify_all();
     }
-    is_changed.wait_for(lock, patience - std::min(patience, waited), is_there);
+    // Another question may have had the next sample read in its place before this one woke.
+    const auto is_lost = [&] { return at_work != wanted && order != wanted && !is_there(); };
+    is_changed.wait_for(lock, patience - std::min(patience, waited), [&] { return is_there() || is_lost(); });
     last_end = steady_now();
     waited += last_end - begun;
     if (!is_there()) return std::nullopt;

@@ -4,7 +4,7 @@
 // data loader goes on with other things, asks again, and takes what the thread has read meanwhile; what stays late it
 // waits for as for a text that is away (DataWait). One sample at a time is read and kept: the next question is for the
 // same one. A data loader that was replaced may ask beside its successor: whoever wants another sample than the one
-// that is being read is told that it is late.
+// that is being read, or whose sample gave way to another, is told at once that it is late.
 #pragma once
 
 #include <memory>

@@ -124,9 +124,11 @@ TEST_F(TimelySamplesTest, TwoWhoAskGetTheirOwn) {
     }
     return wrong;
   };
+  const Instant begun = steady_now();
   auto other = std::async(std::launch::async, ask, 7);
   EXPECT_EQ(ask(8), 0);
   EXPECT_EQ(other.get(), 0);
+  EXPECT_LT(steady_now() - begun, kLong) << "who has lost its sample to the other does not wait for it";
 }
 
 // 40 samples of one turn would be a silence of 40 patiences, if each had its own.
