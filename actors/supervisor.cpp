@@ -36,6 +36,12 @@ void take(Self self, const Message& message) {
   perform(self, self->state.core->hear(message, now(self)));
 }
 
+// What follows is a consequence of the loss that was being performed when the look began.
+void looked(Self self, const LookEnded& ended) {
+  self->state.fault_span = ended.fault_span;
+  perform(self, self->state.core->looked(*ended.end, now(self)));
+}
+
 // How a child's place becomes empty: it ended, or it is given up.
 void lose_child(Self self, const SupervisedChild& child, const std::string& reason) {
   auto& core = *self->state.core;
@@ -229,6 +235,7 @@ SupervisorActor::behavior_type supervisor(Self self, SupervisorSettings settings
       [self](const StopRequest& stop) {
         perform(self, self->state.core->stop(stop.reason, stop.exit_status, now(self)));
       },
+      [self](const LookEnded& ended) { looked(self, ended); },
       [self](const Tick&) { tick(self); },
       [self](const OperatorOrder& order) { return obey(self, order); },
       [self](const SaveRequest& request) { return save(self, request); },

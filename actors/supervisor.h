@@ -2,9 +2,10 @@
 //
 // Everything is decided in runtime/cluster/supervisor/supervisor.h. An entry is durable before its consequences are
 // performed (P-2); when the journal refuses one, nothing that follows from it happens and the run halts. Spawned
-// detached, because it waits for the disk. It watches its children and restarts those that end or do not answer; they
-// end with it, however it ends. Nobody is judged while the process's own router does not answer; if that lasts, the
-// process ends and its keeper starts it again: nothing but the pause is lost, whoever holds the actors' threads.
+// detached, because it waits for the journal's disk; checkpoints are read beside it. It watches its children and
+// restarts those that end or do not answer; they end with it, however it ends. Nobody is judged while the process's own
+// router does not answer; if that lasts, the process ends and its keeper starts it again: nothing but the pause is
+// lost, whoever holds the actors' threads.
 #pragma once
 
 #include <functional>
@@ -26,14 +27,18 @@ namespace shoal {
 
 class RevokedCertificates;  // runtime/transport/revocation/revoked_certificates.h
 
+// Tells what came of a look: once, on any thread, or never. It holds nothing of the supervisor, which may have ended.
+using TellLook = std::function<void(Result<StartPoint> start)>;
+
 struct SupervisorSettings {
   SupervisorConfig core;  // its term: from this journal
   std::shared_ptr<JournalStore> journal;
   RouterActor router;
   std::function<caf::actor(const StartGroup&)> start_group;
   std::function<caf::actor(const StartDataLoader&)> start_data_loader;
-  // Reads and verifies the checkpoint that is looked for. None: there is never one.
-  std::function<Result<StartPoint>(const FindCheckpoint& wanted)> find_checkpoint = nullptr;
+  // Begins to read and verify the checkpoint that is looked for, and returns at once: the disk may take minutes, or
+  // hang. None: there is never one.
+  std::function<void(const FindCheckpoint& wanted, TellLook tell)> find_checkpoint = nullptr;
   // Makes whom to ask once (host, port): whether that address certainly refuses. None: nobody asks.
   std::function<caf::actor()> make_prober = nullptr;
   // Shows a person one sentence, on an actor's thread. None: nobody looks.

@@ -87,9 +87,9 @@ struct Performer {
   }
   bool operator()(const FindCheckpoint& effect) const {
     const auto& find = self->state.settings.find_checkpoint;
-    const auto start = find ? find(effect) : Result<StartPoint>(StartPoint{});
-    auto& core = *self->state.core;
-    return perform(self, start ? core.found(*start, now(self)) : core.not_found(start.failure(), now(self)));
+    const TellLook tell = teller_of(effect.look);
+    find ? find(effect, tell) : tell(StartPoint{});
+    return true;
   }
   bool operator()(const ProbeProcess& effect) const {
     probe(self, effect);
@@ -124,6 +124,13 @@ struct Performer {
   }
 
  private:
+  [[nodiscard]] TellLook teller_of(std::uint64_t look) const {
+    return [weak = self->address(), look, span = self->state.fault_span](Result<StartPoint> start) {
+      const auto supervisor = caf::actor_cast<caf::actor>(weak);
+      const auto end = std::make_shared<const LookEnd>(LookEnd{look, std::move(start)});
+      if (supervisor) caf::anon_send(supervisor, LookEnded{end, span});
+    };
+  }
   // Names the span of a loss in what follows from it.
   void trace_told(const RunEvent& told) const {
     auto& state = self->state;

@@ -14,6 +14,7 @@
 
 #include "messages/letter.h"
 #include "messages/local/device_work.h"
+#include "messages/local/look_ended.h"
 #include "messages/local/presence.h"
 #include "messages/local/save_request.h"
 #include "messages/local/wire.h"
@@ -119,7 +120,7 @@ struct StatusReport {
   X(JournalEntry) X(OperatorOrder) X(OperatorAnswer) X(AvoidReplicas)                                        \
   X(Letter) X(Tick) X(RunNextJob) X(TransferTimed) X(Attach) X(Detach) X(Dialled) X(Identify)                \
   X(StopRequest) X(StatusQuery) X(StatusReport) X(JournalSoFar) X(LaneLetter) X(LaneProgress) X(LaneChange)  \
-  X(Ping) X(WorkSoFar) X(SaveRequest) X(SaveAnswer) X(CopyToHost) X(TensorCopied) \
+  X(Ping) X(WorkSoFar) X(SaveRequest) X(SaveAnswer) X(LookEnded) X(CopyToHost) X(TensorCopied) \
   X(JobEnded) X(CollectiveTold)
 
 CAF_BEGIN_TYPE_ID_BLOCK(shoal, caf::first_custom_type_id)
@@ -156,9 +157,10 @@ using DataLoaderActor = HearsLetters<JournalSoFar, JournalEntry, AvoidReplicas, 
 
 using SyncGroupActor = HearsLetters<JournalSoFar, JournalEntry, Ping, Tick>;
 
-using SupervisorActor = HearsLetters<StopRequest, Tick>::extend<caf::replies_to<OperatorOrder>::with<OperatorAnswer>,
-                                                                caf::replies_to<SaveRequest>::with<SaveAnswer>,
-                                                                caf::replies_to<StatusQuery>::with<StatusReport>>;
+using SupervisorActor =
+    HearsLetters<StopRequest, LookEnded, Tick>::extend<caf::replies_to<OperatorOrder>::with<OperatorAnswer>,
+                                                       caf::replies_to<SaveRequest>::with<SaveAnswer>,
+                                                       caf::replies_to<StatusQuery>::with<StatusReport>>;
 
 using MetricsActor = HearsLetters<JournalSoFar, JournalEntry>;
 

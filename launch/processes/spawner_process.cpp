@@ -10,7 +10,9 @@
 #include "launch/processes/ports/own_port.h"
 #include "launch/processes/run_directory.h"
 #include "launch/processes/spawner/control_wiring.h"
+#include "launch/processes/spawner/look_apart.h"
 #include "launch/processes/spawner/metrics_wiring.h"
+#include "launch/processes/spawner/number_record.h"
 #include "launch/processes/spawner/opened_run.h"
 #include "launch/processes/spawner/supervisor_wiring.h"
 #include "launch/processes/unwritten_events.h"
@@ -51,6 +53,29 @@ Result<std::unique_ptr<ActorProcess>> start_process(const RunDirectory& director
                               port.revoked});
 }
 
+struct RecordWriter {
+  static inline const char* name = "record_writer";
+  std::string said;  // why it cannot be written
+};
+
+// The router must not wait for the disk. What cannot be written is taken up with the next list, some seconds later.
+caf::behavior record_writer(caf::stateful_actor<RecordWriter>* self, std::shared_ptr<NumberRecord> record) {
+  return {[self, record = std::move(record)](const Tick&) {
+    const Status written = record->write();
+    const std::string why = written ? std::string() : written.failure().message;
+    if (why != std::exchange(self->state.said, why) && !why.empty()) log_warn("spawner", why);
+  }};
+}
+
+std::function<void(const Peers&)> keep_record(Spawner& spawner) {
+  const auto record = std::make_shared<NumberRecord>(spawner.directory.processes());
+  const auto writer = spawner.process.system().spawn<caf::detached>(record_writer, record);
+  spawner.process.own(writer);
+  return [record, writer](const Peers& peers) {
+    if (record->take(peers.peers)) caf::anon_send(writer, Tick{});
+  };
+}
+
 void start_router(Spawner& spawner) {
   ActorProcess& process = spawner.process;
   spawner.trace = process.keep_trace(spawner.directory.root.string(), "spawner", spawner.run.config.trace.level);
@@ -58,6 +83,7 @@ void start_router(Spawner& spawner) {
   auto config = router_config(process, ProcessRole::kSpawner, "spawner", spawner.rendezvous());
   config.tracer = spawner.trace;
   config.board = process.board();
+  config.numbered = keep_record(spawner);
   spawner.router = spawn_io_router(process.system(), std::move(config));
   process.own_vital(spawner.router, "router");
   process.write_trace(spawner.router);
@@ -185,8 +211,10 @@ Result<int> run_spawner_process(const SpawnerProcessOptions& options) {
   const LogTarget log{directory.log_of("spawner"), log_level_named(run->config.log.level), false};
   if (auto opened = open_log(log); !opened) return opened.failure();
   say("run ", run->config.run.name.empty() ? directory.root.filename().string() : run->config.run.name);
-  return serve(directory, *run, supervisor_config(*run, options, id),
-               SpawnerPort{files, people, std::move(port->listener), *found, refused});
+  const auto status = serve(directory, *run, supervisor_config(*run, options, id),
+                            SpawnerPort{files, people, std::move(port->listener), *found, refused});
+  if (status) end_beside_look(*status);
+  return status;
 }
 
 }  // namespace shoal

@@ -60,8 +60,19 @@ std::optional<CheckpointManifest> newest_manifest(const SavedStates& saved) {
   return std::nullopt;
 }
 
+// Says what is wrong with the manifest of the newest checkpoint. Nothing: it can be read.
+std::optional<Failure> damage_of_newest(const SavedStates& saved) {
+  const auto folder = saved.run.checkpoints(saved.config);
+  const auto damaged = list_checkpoints(folder, id_of(saved.run));
+  if (damaged.empty()) return std::nullopt;
+  const auto manifest = read_manifest(checkpoint_folder(folder, damaged.front()));
+  if (manifest) return std::nullopt;
+  return fail(manifest.failure().error, manifest.failure().message + "; restore the checkpoint from a copy");
+}
+
 Failure no_checkpoint(const SavedStates& saved, std::uint64_t told) {
   if (const auto others = others_checkpoints(saved.run, saved.config)) return fail(Error::kInvalidData, *others);
+  if (auto damage = damage_of_newest(saved)) return std::move(*damage);
   return fail(Error::kInvalidData,
               compose("there is no checkpoint in ", saved.run.checkpoints(saved.config).string(), ", and ",
                       saved.run.metrics(), " tells of one after ", told,
@@ -186,9 +197,10 @@ Result<std::optional<Checkpoint>> find_start(const SavedStates& saved, const Fin
   }
   const Status is_of_branch = check_is_not_before_branch(saved, *found);
   if (!is_of_branch && (found->checkpoint || !told)) return is_of_branch.failure();
+  const bool is_start = wanted.look == 0;  // what comes of a supervisor's look the supervisor says
   if (!found->checkpoint) {
     if (!told) {
-      say("no checkpoint yet: starting from the beginning");
+      if (is_start) say("no checkpoint yet: starting from the beginning");
       return std::optional<Checkpoint>();
     }
     return no_checkpoint(saved, *told);
@@ -203,7 +215,7 @@ Result<std::optional<Checkpoint>> find_start(const SavedStates& saved, const Fin
     say("warning: the checkpoint after ", *told, " steps, of which ", saved.run.metrics(), " tells, is not in ",
         folder.string(), " or not complete");
   }
-  say("going on after step ", manifest.step);
+  if (is_start) say("going on after step ", manifest.step);
   return std::move(found->checkpoint);
 }
 

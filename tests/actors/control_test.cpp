@@ -33,6 +33,7 @@ SupervisorActor::behavior_type fake_supervisor(SupervisorActor::pointer, std::sh
   return {ignores<Inject>(),
           ignores<Delivered>(),
           ignores<StopRequest>(),
+          ignores<LookEnded>(),
           ignores<Tick>(),
           [orders](const OperatorOrder& order) {
             ++*orders;
@@ -247,10 +248,11 @@ TEST(StatusJson, NamesTheBranchThatAPersonBegan) {
   EXPECT_THAT(status_json(StatusReport{}), Not(HasSubstr("begun")));
   StatusReport report;
   report.machines = {{"a", "cpu", {19'000'000'000, 0, 0, 24'000'000'000, 50'000'000, 0}, {1, 3, 0, 300, 0, 0, {}}}};
-  EXPECT_THAT(status_json(report), HasSubstr(R"("machines":[{"name":"a","device":"cpu","gflops_per_thread":38.0,)"
-                                             R"("forward_ms":null,"threads":null,"memory_bytes":24000000000,)"
-                                             R"("up_mbit_s":50.0,"down_mbit_s":null,"utilisation":0.33333,"mfu":null,)"
-                                             R"("used_bytes":300,"peak_bytes":null}])"));
+  EXPECT_THAT(status_json(report),
+              HasSubstr(R"("machines":[{"name":"a","device":"cpu","gflops_per_thread":38.0,)"
+                        R"("forward_ms":null,"threads":null,"memory_bytes":24000000000,"host_bytes":null,)"
+                        R"("up_mbit_s":50.0,"down_mbit_s":null,"utilisation":0.33333,"mfu":null,)"
+                        R"("used_bytes":300,"peak_bytes":null}])"));
   EXPECT_THAT(status_json(StatusReport{}, {}, BranchRecord{"lower", Branch{1}, 5, {}, ""}),
               HasSubstr(R"("begun":{"name":"lower","from":5},"actors":[])"));
 }

@@ -55,7 +55,13 @@ class BrittleJournal final : public JournalStore {
   std::unique_ptr<WholeJournal> inner_ = std::make_unique<WholeJournal>(RunId{9});
 };
 
+struct Look {
+  FindCheckpoint wanted;
+  TellLook tell;
+};
+
 struct Seen {
+  std::vector<Look> looks;  // the disk hangs until the test answers
   std::vector<Letter> letters;
   std::shared_ptr<BrittleJournal> journal = std::make_shared<BrittleJournal>();
   std::vector<caf::actor> children;
@@ -119,6 +125,9 @@ class World {
     settings.core.steps_target = 5;
     settings.core.policy = constant_rate(0.1, 0);
     settings.journal = seen->journal;
+    settings.find_checkpoint = [this](const FindCheckpoint& wanted, TellLook tell) {
+      seen->looks.push_back({wanted, std::move(tell)});
+    };
     settings.router = router_;
     settings.start_group = [this](const StartGroup&) { return start_child(); };
     settings.start_data_loader = [this](const StartDataLoader&) { return ++seen->loaders, start_child(); };
@@ -140,6 +149,10 @@ class World {
     caf::anon_send_exit(supervisor_, caf::exit_reason::user_shutdown);
     drain();
   }
+  caf::actor_addr forget_supervisor() {
+    end_supervisor();
+    return std::exchange(supervisor_, nullptr).address();
+  }
   void kill_supervisor() {
     caf::anon_send_exit(supervisor_, caf::exit_reason::kill);
     drain();
@@ -159,6 +172,15 @@ class World {
   template <class Message>
   void tell(const Message& message) {
     caf::anon_send(supervisor_, as_heard(message));
+    drain();
+  }
+  void stop(int status) {
+    caf::anon_send(supervisor_, StopRequest{"a test", status});
+    drain();
+  }
+  // Answers the newest look.
+  void answer(Result<StartPoint> start) {
+    seen->looks.back().tell(std::move(start));
     drain();
   }
   StatusReport status() {
@@ -472,6 +494,68 @@ TEST(SupervisorActor, TellsWhyItWaits) {
   ASSERT_NE(stage, report.actors.end());
   EXPECT_EQ(stage->node, "node1");
   EXPECT_EQ(report.actors.front().node, "spawner");
+}
+
+// Loses the only replica: where all go back to is read from a disk that does not answer yet.
+void lose_the_stage(World& world) {
+  world.train();
+  world.tell(StageEnded{StageId{0}, Incarnation{1}, "killed", {}});
+  ASSERT_EQ(world.seen->looks.size(), 1U);
+}
+
+TEST(SupervisorActor, AnswersWhileADiskHangsAndGoesOnWhenItIsRead) {
+  World world;
+  lose_the_stage(world);
+  world.advance(std::chrono::seconds(3));
+  EXPECT_EQ(world.status().summary, "rolling back: looking for a checkpoint, since 3 s; stage/0 ended 3 s ago: killed");
+  world.tell(Heartbeat{ProcessIncarnation{1}, 1, 7, {}});
+  EXPECT_EQ(world.all<HeartbeatEcho>().size(), 1U);
+  Join join;
+  join.name = "node2";
+  join.nonce = 8;
+  world.tell(join);
+  EXPECT_EQ(world.all<Welcome>().size(), 2U);
+  EXPECT_EQ(world.order("nobody").verdict, OperatorVerdict::kUnknownName);
+  EXPECT_EQ(world.all<SpawnStage>().size(), 1U);
+  world.answer(StartPoint{});
+  world.advance(std::chrono::seconds(1));
+  EXPECT_EQ(world.all<SpawnStage>().size(), 2U);
+  EXPECT_EQ(world.seen->looks.size(), 1U);
+}
+
+TEST(SupervisorActor, LooksAgainAfterADiskThatRefuses) {
+  World world;
+  lose_the_stage(world);
+  world.answer(fail(Error::kIo, "I/O error"));
+  world.advance(std::chrono::milliseconds(1500));
+  ASSERT_EQ(world.seen->looks.size(), 2U);
+  EXPECT_NE(world.seen->looks[0].wanted.look, world.seen->looks[1].wanted.look);
+  world.seen->looks[0].tell(StartPoint{});
+  world.drain();
+  EXPECT_EQ(world.all<SpawnStage>().size(), 1U) << "that one was answered";
+  world.answer(StartPoint{});
+  world.advance(std::chrono::seconds(1));
+  EXPECT_EQ(world.all<SpawnStage>().size(), 2U);
+}
+
+TEST(SupervisorActor, EndsByAStopWhileADiskHangs) {
+  World world;
+  lose_the_stage(world);
+  world.stop(130);
+  world.advance(std::chrono::seconds(10));
+  EXPECT_EQ(world.seen->exit_status, 130);
+  world.answer(StartPoint{});
+  EXPECT_EQ(world.all<SpawnStage>().size(), 1U);
+}
+
+// The end of the process waits until nobody holds the actor.
+TEST(SupervisorActor, IsNotHeldByALookThatGoesOn) {
+  World world;
+  lose_the_stage(world);
+  const caf::actor_addr gone = world.forget_supervisor();
+  world.advance(std::chrono::seconds(1));  // its own tick is on its way
+  EXPECT_FALSE(caf::actor_cast<caf::strong_actor_ptr>(gone));
+  world.answer(StartPoint{});
 }
 
 TEST(SupervisorActor, EndsItsChildrenWithItself) {

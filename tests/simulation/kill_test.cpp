@@ -95,6 +95,57 @@ TEST(Cut, TheLinksOfANode) {
   });
 }
 
+// A member that was removed, of the present branch.
+[[nodiscard]] std::optional<std::pair<StageId, Incarnation>> removed_member(const SimulatedSwarm& swarm) {
+  const Branch branch = view_of(swarm).branch();
+  for (const JournalEntry& entry : swarm.journal()) {
+    const auto* removed = std::get_if<RemoveReplica>(&entry.body);
+    if (removed != nullptr && entry.branch == branch) return std::pair(removed->stage, removed->replica);
+  }
+  return std::nullopt;
+}
+
+// Every node that lives saves a state that it made up, as a member that is gone.
+TEST(Killed, S7NobodySavesInTheNameOfWhoIsGone) {
+  SwarmShape shape = shape_of(2, 2);
+  shape.steps = 30;
+  const std::uint64_t messages = messages_of_undisturbed(shape);
+  const std::vector<std::int64_t> kMadeUp{666};
+  std::uint64_t forged = 0;
+  for_each_seed(kSeeds / 3, [&](std::uint64_t seed) {
+    Chance chance(seed, kSalt);
+    SimulatedSwarm swarm(shape, seed);
+    std::vector<Peer> peers;  // as the spawner told somebody last
+    swarm.network().set_fault([&peers](const SimulatedHop&, const Letter& letter) {
+      if (const auto* told = std::get_if<Peers>(&letter.body)) peers = told->peers;
+      return std::vector{letter};
+    });
+    if (!run_to_message(swarm, chance.below(messages / 2))) return;
+    kill_a_node(swarm, chance);
+    while (!removed_member(swarm) && swarm.run_one()) {
+    }
+    const auto gone = removed_member(swarm);
+    const auto storage = std::ranges::find(peers, ProcessRole::kStorage, &Peer::role);
+    if (!gone || storage == peers.end()) return;
+    SaveShard shard;
+    shard.branch = view_of(swarm).branch();
+    shard.step = view_of(swarm).committed_steps();
+    shard.stage = gone->first;
+    shard.stages = shape.stages;
+    shard.replica = gone->second;
+    shard.image = make_values(DType::kInt64, kMadeUp);
+    for (const Peer& peer : peers) {
+      if (peer.role == ProcessRole::kStorage || !swarm.is_alive(peer.name)) continue;
+      const Letter letter{peer.process, {storage->process, Role::kStorage, {}, {}}, shard};
+      forged += swarm.network().inject({swarm.port_of(peer.name), swarm.port_of("storage")}, letter) ? 1 : 0;
+    }
+    swarm.run();
+    expect_right(swarm, 0);
+    for (const auto& [of, weights] : swarm.record().saved) EXPECT_NE(weights, kMadeUp) << "step " << of.first;
+  });
+  EXPECT_GT(forged, 0U);
+}
+
 TEST(Killed, OneOfEachOneAfterTheOther) {
   const SwarmShape shape = shape_of(2, 3);
   const std::uint64_t messages = messages_of_undisturbed(shape);

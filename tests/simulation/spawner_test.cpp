@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <map>
 
 #include "runtime/base/compose.h"
 #include "tests/simulation/seeds.h"
@@ -154,6 +155,51 @@ TEST(SpawnerKilled, WhileAllItsLinksWereCut) {
     swarm.kill("spawner");
     for (const std::string& process : swarm.processes()) swarm.cut(process);
   });
+}
+
+// A spare says at its new spawner that it is a process of another node. That one may come first or last.
+TEST(SpawnerKilled, S7NobodyElseTakesTheNumberOfANodeThatIsNotBack) {
+  SwarmShape shape = shape_of(2, 2);
+  shape.nodes = 5;
+  shape.steps = 30;
+  const std::uint64_t messages = messages_of_undisturbed(shape);
+  std::uint64_t lies = 0;
+  for_each_seed(kSeeds / 3, [&](std::uint64_t seed) {
+    Chance chance(seed, kSalt);
+    SimulatedSwarm swarm(shape, seed);
+    if (!run_to_message(swarm, messages / 3 + chance.below(messages / 3))) return;
+    std::map<std::string, ProcessIncarnation> members;
+    const View view = view_of(swarm);
+    for (const std::string& node : nodes_of(swarm)) {
+      for (std::uint32_t stage = 0; stage < view.stage_count(); ++stage) {
+        for (const ReplicaMember& member : view.replicas_of(StageId{stage})) {
+          if (swarm.port_of(member.process) == swarm.port_of(node)) members.emplace(node, member.process);
+        }
+      }
+    }
+    std::string spare;
+    for (const std::string& node : nodes_of(swarm)) spare = members.contains(node) ? spare : node;
+    if (members.size() != 4 || spare.empty()) return;
+    ++lies;
+    const auto [victim, number] = *std::next(members.begin(), static_cast<std::ptrdiff_t>(chance.below(4)));
+    swarm.network().set_fault(
+        [&swarm, claimed = number, from = swarm.port_of(spare)](const auto& hop, const auto& letter) {
+          Letter lie = letter;
+          if (hop.from != from || hop.to != swarm.network().spawner()) return std::vector{lie};
+          if (auto* hello = std::get_if<Hello>(&lie.body)) hello->process = claimed;
+          auto* join = std::get_if<Join>(&lie.body);
+          if (join != nullptr) lie.from = join->previous = claimed;
+          return std::vector{lie};
+        });
+    swarm.kill("spawner");
+    swarm.run();
+    expect_right(swarm, compose(spare, " says that it is ", victim, ", process ", number));
+    for (const RunEvent& event : swarm.record().events) {
+      const bool is_lost = event.kind == RunEventKind::kProcessLost && event.subject == victim;
+      EXPECT_FALSE(is_lost) << victim << ": " << event.reason << "\n" << describe_run(swarm);
+    }
+  });
+  EXPECT_GT(lies, 0U);
 }
 
 TEST(RolledBack, AStageThatLostItsOnlyReplica) { expect_right_after(shape_of(2, 1, 3), kSeeds, 3, kill_a_node); }

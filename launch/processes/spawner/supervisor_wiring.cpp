@@ -9,6 +9,7 @@
 #include "actors/data_loader.h"
 #include "actors/sync_group.h"
 #include "launch/branches/branch_plan.h"
+#include "launch/processes/spawner/look_apart.h"
 #include "launch/processes/spawner/stage_sizes.h"
 #include "launch/processes/unwritten_events.h"
 #include "launch/say.h"
@@ -105,6 +106,7 @@ SupervisorConfig supervisor_config(const OpenedRun& run, const SpawnerProcessOpt
     out.quorum = static_cast<std::uint32_t>(config.sync.quorum);
     if (config.sync.requeue_lost) out.requeue_window = out.rounds->window_max();
   }
+  out.on_record = run.on_record;
   out.config_toml = run.config_toml;
   out.resume_hint = compose("go on with: shoal train", steps_words(options.stop_at_step), " --resume ",
                             shell_word(options.run_directory));
@@ -153,7 +155,9 @@ SupervisorSettings supervisor_settings(ActorProcess& process, const OpenedRun& r
     loader.board = process.board();
     return caf::actor_cast<caf::actor>(process.system().spawn(data_loader, std::move(loader)));
   };
-  settings.find_checkpoint = [run](const FindCheckpoint& wanted) { return find_start_point(run.saved, wanted); };
+  settings.find_checkpoint = [saved = run.saved](const FindCheckpoint& wanted, TellLook tell) {
+    look_apart([saved, wanted] { return find_start_point(saved, wanted); }, std::move(tell));
+  };
   settings.make_prober = [&process] { return process.system().spawn<caf::detached>(prober); };
   settings.tell = [](const std::string& text) { say(text); };
   settings.leave_unwritten = [directory = run.saved.run](const RunEvent& event) {

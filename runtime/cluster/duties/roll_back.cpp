@@ -19,6 +19,11 @@ constexpr Duration kPauseInVain = std::chrono::seconds(2);      // after the fir
   return compose(std::chrono::duration_cast<std::chrono::seconds>(pause).count(), " s");
 }
 
+[[nodiscard]] std::string words_of_silence() {
+  return "the checkpoint has been read for " + seconds_of(StartSearch::kSilenceToldAfter) +
+         " and more: its disk is slow for one so large, or hangs; it is waited for";
+}
+
 [[nodiscard]] std::string words_of(const SearchAgain& next) {
   if (!next.takes_older) return "looked for again in " + seconds_of(next.pause);
   return next.is_endless ? "an older one is taken, too, if there is one; otherwise it is waited for"
@@ -27,21 +32,37 @@ constexpr Duration kPauseInVain = std::chrono::seconds(2);      // after the fir
 
 }  // namespace
 
-Answers RollBackDuty::on(const StartWanted& start, Instant /*now*/) {
+Answers RollBackDuty::on(const StartWanted& start, Instant now) {
   Answers answers;
   answers.tell(PhaseBegins{RunPhase::kRollingBack});
+  // What is saved is what the run goes on from later: a disk that hangs holds up no end.
+  if (const auto& stop = truth_.ending.last_step.stopped()) {
+    answers.tell(EndOfRun{stop->exit_status, stop->reason, stop->kind});
+    return answers;
+  }
   FindCheckpoint wanted = start.wanted;
   wanted.saved = truth_.newest_saved();  // a start without any would throw it away
-  search_.begin(wanted);
-  answers.perform(wanted);
+  answers.perform(search_.begin(wanted, now));
   return answers;
 }
 
 Answers RollBackDuty::on(const TickCame& /*tick*/, Instant now) {
   Answers answers;
   if (truth_.phase != RunPhase::kRollingBack) return answers;
-  if (const auto look = search_.take_due(now)) answers.perform(*look);
+  if (const auto look = search_.take_due(truth_.newest_saved(), now)) answers.perform(*look);
+  if (search_.is_silence_news(now)) answers.announce(RunEventKind::kCheckpointUnreadable, "run", words_of_silence());
   return answers;
+}
+
+// A run that has come to its end meanwhile awaits none.
+bool RollBackDuty::take_answer(std::uint64_t look) {
+  return search_.take_answer(look) && truth_.phase == RunPhase::kRollingBack;
+}
+
+// What was found is older than a checkpoint that was saved while the disk was read.
+bool RollBackDuty::is_outdated(const StartPoint& found) const {
+  const auto saved = truth_.newest_saved();
+  return saved > found.version && search_.is_outdated(saved);
 }
 
 // If the checkpoint is whole and there, what failed may have been passing: it is tried again, after a pause.
@@ -58,9 +79,13 @@ Answers RollBackDuty::on(const StartFailed& failed, Instant /*now*/) {
   return answers;
 }
 
-Answers RollBackDuty::on(const StartFound& found, Instant /*now*/) {
+Answers RollBackDuty::on(const StartFound& found, Instant now) {
   Answers answers;
-  if (truth_.phase != RunPhase::kRollingBack) return answers;
+  if (!take_answer(found.look)) return answers;
+  if (is_outdated(found.start)) {
+    answers.perform(search_.look_again(truth_.newest_saved(), now));
+    return answers;
+  }
   const bool is_in_vain = in_vain_ && is_same_state(in_vain_->start, found.start);
   if (is_in_vain && kStartsInVainMax.is_reached_by(static_cast<std::uint64_t>(in_vain_->times))) {
     answers.tell(
@@ -92,9 +117,13 @@ Answers RollBackDuty::on(const StartRepeated& repeated, Instant now) {
 // A disk that cannot be read now may be read in a while.
 Answers RollBackDuty::on(const StartNotFound& not_found, Instant now) {
   Answers answers;
-  if (truth_.phase != RunPhase::kRollingBack) return answers;
+  if (!take_answer(not_found.look)) return answers;
   const Failure& failure = not_found.failure;
   const auto next = failure.error == Error::kIo ? search_.refused(failure.message, now) : std::nullopt;
+  if (!next && search_.is_outdated(truth_.newest_saved())) {
+    answers.perform(search_.look_again(truth_.newest_saved(), now));
+    return answers;
+  }
   if (!next) {
     const std::string why = compose(failure.message, "; ", truth_.config.resume_hint);
     answers.tell(EndOfRun{exit_code(failure.error), why, RunEventKind::kFailed});

@@ -6,6 +6,9 @@
 //        └─────────────────┴──────────────────────────────────────────┘
 //                          │ one was saved, and none is there: again, without end
 //
+// The answer may come much later (start_search.h). Until then members of the old branch stay, who joins is let in and
+// waits, who dies is given up, a checkpoint that is under way may still be saved, and a stop ends the run.
+//
 // Nobody is told to go: a member ends when it reads its RemoveReplica, one that still starts by EndStage. The journal
 // makes every step of it safe to be interrupted: a start that finds no members begins the same branch again.
 #pragma once
@@ -33,6 +36,9 @@ class RollBackDuty {
   [[nodiscard]] Answers on(const TickCame& tick, Instant now);
 
  private:
+  [[nodiscard]] bool take_answer(std::uint64_t look);
+  [[nodiscard]] bool is_outdated(const StartPoint& found) const;
+
   const Truth& truth_;
   StartSearch& search_;
   std::optional<StartInVain> in_vain_;  // since a run has trained

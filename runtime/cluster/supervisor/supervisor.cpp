@@ -142,10 +142,9 @@ void SupervisorCore::reserved(bool are_processes, std::uint64_t first, std::uint
   numbers_.reserved(are_processes ? NumberKind::kProcess : NumberKind::kActor, first, count);
 }
 
-SupervisorEffects SupervisorCore::found(const StartPoint& start, Instant now) { return settle(StartFound{start}, now); }
-
-SupervisorEffects SupervisorCore::not_found(const Failure& failure, Instant now) {
-  return settle(StartNotFound{failure}, now);
+SupervisorEffects SupervisorCore::looked(const LookEnd& end, Instant now) {
+  return end.start ? settle(StartFound{end.look, *end.start}, now)
+                   : settle(StartNotFound{end.look, end.start.failure()}, now);
 }
 
 SupervisorEffects SupervisorCore::gone(ProcessIncarnation process, const std::string& reason, Instant now) {

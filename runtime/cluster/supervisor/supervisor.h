@@ -48,8 +48,7 @@ class SupervisorCore {
   [[nodiscard]] SupervisorEffects appended(const JournalEntry& entry, Instant now);
   [[nodiscard]] SupervisorEffects journal_failed(const std::string& reason, int exit_status, Instant now);
   void reserved(bool are_processes, std::uint64_t first, std::uint64_t count);
-  [[nodiscard]] SupervisorEffects found(const StartPoint& start, Instant now);
-  [[nodiscard]] SupervisorEffects not_found(const Failure& failure, Instant now);
+  [[nodiscard]] SupervisorEffects looked(const LookEnd& end, Instant now);
 
   // A message that some duty hears (supervisor.cpp lists them).
   template <class Message>

@@ -40,9 +40,11 @@ struct ProcessDied {  // the process certainly does not run any more
   std::string reason;
 };
 struct StartFound {
+  std::uint64_t look = 0;
   StartPoint start;
 };
 struct StartNotFound {
+  std::uint64_t look = 0;
   Failure failure;
 };
 struct JournalFailed {

@@ -11,6 +11,7 @@
 #include "messages/local/save_request.h"
 #include "messages/values/one_of.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/error.h"
 #include "runtime/cluster/balance/machine_places.h"
 #include "runtime/cluster/balance/rebalance.h"
 #include "runtime/cluster/last_step.h"
@@ -96,6 +97,8 @@ struct SupervisorConfig {
   // Workers may serve several stages where they are fewer than stages x replicas.
   bool share_devices = false;
   Duration share_after = std::chrono::seconds(3);  // at a start: without a change of the workers
+  // Who had which number when the spawner before this one wrote it down; none: it did not.
+  std::optional<std::vector<Peer>> on_record{};
 };
 
 // Record this as the next entry, durably, then appended(); or journal_failed().
@@ -160,6 +163,12 @@ using SupervisorEffect =
     OneOf<Letter, AppendEntry, KeepSnapshot, KeepKernels, SendJournal, ReserveNumbers, StartGroup, StartDataLoader,
           FindCheckpoint, ProbeProcess, EndRun, Note, TellPerson, InjectHere, AvoidReplicas>;
 using SupervisorEffects = std::vector<SupervisorEffect>;
+
+// Answer to FindCheckpoint, under its number: also much later.
+struct LookEnd {
+  std::uint64_t look = 0;
+  Result<StartPoint> start;
+};
 
 struct SaveOutcome {
   SaveAnswer answer;

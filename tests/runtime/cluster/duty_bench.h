@@ -14,6 +14,16 @@
 
 namespace shoal {
 
+// Stages that fit every GPU and take so much of the machine beneath it.
+inline std::vector<StageNeed> needs_of_hosts(const std::vector<std::uint64_t>& host_bytes) {
+  std::vector<StageNeed> needs;
+  for (const std::uint64_t bytes : host_bytes) {
+    needs.push_back({1, 1});
+    needs.back().on_gpu = {1, 0, 1, bytes, 0};
+  }
+  return needs;
+}
+
 inline SupervisorConfig small_run() {
   SupervisorConfig config;
   config.run = RunId{9};
@@ -37,15 +47,28 @@ struct DutyBench {
   std::uint32_t started_by = 0;  // the keeper of whoever joins from here on
   ProcessIncarnation join(const std::string& name, ProcessRole role = ProcessRole::kNode,
                           std::uint32_t device_index = 0, std::uint64_t memory_bytes = 0) {
+    MachineOffer offer;
+    offer.memory_bytes = memory_bytes;
+    return join_giving(offer, name, device_index, role);
+  }
+  ProcessIncarnation join_giving(const MachineOffer& offer, const std::string& name, std::uint32_t device_index,
+                                 ProcessRole role = ProcessRole::kNode) {
     const ProcessIncarnation process = numbers.take_process();
     Join join;
     join.name = name;
     join.role = role;
     join.device_index = device_index;
-    join.offer.memory_bytes = memory_bytes;
+    join.offer = offer;
     join.nonce = nonce_of_start(started_by, static_cast<std::uint32_t>(process.value));
     (void)truth.roster.processes.admit(join, process);
     return process;
+  }
+  // On a GPU of a node whose machine has so much for all of them.
+  ProcessIncarnation join_on_gpu(const std::string& name, std::uint32_t device_index, std::uint64_t host_bytes) {
+    MachineOffer offer;
+    offer.is_gpu = true;
+    offer.host_bytes = host_bytes;
+    return join_giving(offer, name, device_index);
   }
   void record(JournalBody body) {
     const JournalPosition next{truth.view().position().value + 1};

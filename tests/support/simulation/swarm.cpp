@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
@@ -13,7 +14,6 @@
 #include "actors/hear.h"
 #include "actors/node_agent.h"
 #include "actors/stage.h"
-#include "actors/supervisor.h"
 #include "actors/sync_group.h"
 #include "messages/codec.h"
 #include "runtime/base/compose.h"
@@ -36,6 +36,8 @@ constexpr auto kKeeperPause = 500ms;
 constexpr Duration kSilenceMax = DetectorLimits{}.dead_after;  // longest silence of a link, as the transport does it
 constexpr std::uint64_t kMessagesMax = 3'000'000;
 constexpr int kAborted = 134;
+// A look at the disk is over at once, or within so long: some are longer than the silence that means death.
+constexpr std::array<Duration, 4> kLooksTake = {0s, 100ms, 3s, 30s};
 const char* const kSpawner = "spawner";
 const char* const kStorage = "storage";
 
@@ -170,6 +172,7 @@ void SimulatedSwarm::resume(std::uint64_t steps) {
   endings_.clear();
   start_due_.clear();
   agenda_.clear();
+  late_looks_.under_way = 0;
   record_->end.reset();
   shape_.steps = steps;
   config_ = config_of(shape_);
@@ -187,6 +190,7 @@ RouterActor SimulatedSwarm::start_router(Process& process, ProcessRole role, con
   RouterConfig config;
   config.self = {role, std::nullopt, name, kRunOfSimulation, term_};
   if (role == ProcessRole::kSpawner) config.self.process = kSpawnerProcess;
+  if (role == ProcessRole::kSpawner) config.numbered = [this](const Peers& told) { on_record_ = told.peers; };
   if (role != ProcessRole::kSpawner) config.spawner = Endpoint{kSpawner, 0};
   config.dialler = [actor = network_.make_dialler(process.port)](const Endpoint&) { return actor; };
   if (role != ProcessRole::kSpawner) config.lanes = network_.lanes().of(process.port);
@@ -218,6 +222,7 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
   SupervisorConfig& core = settings.core;
   core.run = kRunOfSimulation;
   core.term = term_;
+  core.on_record = on_record_;
   core.stages = shape_.stages;
   core.replicas = replicas_wanted(config_.pipeline);
   core.share_devices = shape_.shares_devices;
@@ -241,9 +246,7 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
   core.config_toml = write_config(config_);
   settings.journal = std::make_shared<CrashingJournal>(journal_, crash_);
   settings.router = mail;
-  settings.find_checkpoint = [record = record_, stages = shape_.stages](const FindCheckpoint& wanted) {
-    return Result<StartPoint>(newest_saved(*record, stages, wanted.not_beyond));
-  };
+  settings.find_checkpoint = [this](const FindCheckpoint& wanted, const TellLook& tell) { look(wanted, tell); };
   settings.start_group = [this, mail](const StartGroup& start) {
     SyncGroupSettings group{{kRunOfSimulation, term_, start.stage, start.group, shape_.microbatches}, mail};
     if (shape_.sync.mode == SyncMode::kDiloco) {
@@ -278,6 +281,23 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
   const auto started = clockwork_.system().spawn(supervisor, std::move(settings));
   supervisor_ = started;
   processes_[kSpawner].actors.push_back(caf::actor_cast<caf::actor>(started));
+}
+
+// Others write meanwhile: a look finds what was there when it began, or what is there when it ends.
+void SimulatedSwarm::look(const FindCheckpoint& wanted, const TellLook& tell) {
+  const auto found = [record = record_, stages = shape_.stages, most = wanted.not_beyond] {
+    return newest_saved(*record, stages, most);
+  };
+  const Duration longest = kLooksTake.at(clockwork_.draw(kLooksTake.size()));
+  if (longest == Duration::zero()) return tell(found());
+  const Duration takes(static_cast<Duration::rep>(clockwork_.draw(static_cast<std::uint64_t>(longest.count()))));
+  const auto found_first = clockwork_.draw(2) == 0 ? std::optional(found()) : std::nullopt;
+  ++late_looks_.under_way;
+  agenda_.emplace(clockwork_.now() + takes, [this, found, found_first, tell] {
+    --late_looks_.under_way;
+    ++late_looks_.ended;
+    tell(found_first ? *found_first : found());
+  });
 }
 
 void SimulatedSwarm::ask_for_checkpoint() {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "actors/router/router.h"
+#include "actors/supervisor.h"
 #include "messages/values/run_events.h"
 #include "runtime/base/config.h"
 #include "runtime/cluster/supervisor/supervisor.h"
@@ -86,6 +87,12 @@ struct SwarmEnd {
   std::string reason;
 };
 
+// Looks for a checkpoint that were not over at once, also those of a spawner that has died.
+struct LateLooks {
+  std::uint64_t under_way = 0;
+  std::uint64_t ended = 0;
+};
+
 // Everything that can be said about a run when it is over.
 struct SwarmRecord {
   std::optional<SwarmEnd> end;  // none: the run hangs
@@ -132,6 +139,7 @@ class SimulatedSwarm {
   void take_in_passes(Duration pass) { late_.value().take_in_passes(pass); }
   // Ensures that it has collectives.
   [[nodiscard]] const CollectiveCounts& collective_counts() const { return collectives_.value().counts(); }
+  [[nodiscard]] const LateLooks& late_looks() const { return late_looks_; }
   // Bounds that are other than usual in this run.
   [[nodiscard]] std::string knobs() const { return knobs_.text(); }
 
@@ -183,6 +191,7 @@ class SimulatedSwarm {
   void start_all();
   void start_spawner();
   void start_supervisor(const RouterActor& mail);
+  void look(const FindCheckpoint& wanted, const TellLook& tell);
   void start_process(const std::string& name);
   void start_agent(const std::string& name, const RouterActor& mail);
   [[nodiscard]] StageActor start_stage(const std::string& name, const RouterActor& mail, const SpawnStage& order,
@@ -206,6 +215,7 @@ class SimulatedSwarm {
   std::shared_ptr<WholeJournal> journal_;
   std::shared_ptr<CrashPlan> crash_ = std::make_shared<CrashPlan>();
   Term term_;
+  std::optional<std::vector<Peer>> on_record_;  // who has which number, for the next spawner
   SimulatedPort ports_ = 0;
   std::uint32_t nodes_ = 0;  // that there ever were
   std::map<std::string, Process> processes_;
@@ -214,6 +224,7 @@ class SimulatedSwarm {
   std::vector<caf::actor> frozen_;                          // children, maybe some that others have succeeded
   std::map<std::string, std::shared_ptr<WorkNote>> notes_;  // by process, on its way to the next life
   int poisonings_ = 0;
+  LateLooks late_looks_;
   std::vector<Ending> endings_;                           // said by actors during the current message
   std::map<std::string, Instant> start_due_;              // by their keepers
   std::multimap<Instant, std::function<void()>> agenda_;  // later effects of faults

@@ -80,6 +80,8 @@ TEST(KilledSpawner, LosesNothingAndMovesNoBit) {
   const auto records = scene.records();
   expect_undisturbed(records, weights);
   EXPECT_EQ(count_of(records, "returned"), 5U) << "four workers and storage";
+  const std::string on_record = read_all(scene.run() / "certs" / "processes");
+  EXPECT_EQ(std::ranges::count(on_record, '\n'), 5) << on_record;
   EXPECT_FALSE(has_branch(records, 1));
   EXPECT_EQ(workers.size(), 4U);
 }

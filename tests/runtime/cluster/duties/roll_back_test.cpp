@@ -1,4 +1,4 @@
-// The duty that looks for a start and begins a branch (start_search_test.cpp tests the pauses).
+// The duty that looks for a start and begins a branch (start_search_test.cpp tests pauses and numbers).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,15 +25,31 @@ struct RollBackDutyTest : testing::Test, DutyBench {
   RollBackDutyTest() {
     train();
     truth.config.start = after(2);
-    (void)duty.on(StartWanted{}, now);
+    (void)want();
     truth.phase = RunPhase::kRollingBack;
   }
   void begin(const StartPoint& start) { truth.follow(BranchBegins{start}, now); }
+  // Remembers the look that is asked for.
+  Answers seen(Answers answers) {
+    for (const FindCheckpoint& wanted : asked<FindCheckpoint>(answers)) look = wanted.look;
+    return answers;
+  }
+  Answers want(FindCheckpoint wanted = {}) { return seen(duty.on(StartWanted{wanted}, now)); }
+  Answers tick() { return seen(duty.on(TickCame{}, now)); }
+  [[nodiscard]] bool look_after_the_pause() {
+    now += StartSearch::kLongestPause;
+    return !asked<FindCheckpoint>(tick()).empty();
+  }
+  Answers find(const StartPoint& start) { return seen(duty.on(StartFound{look, start}, now)); }
+  Answers find_none(Error error, const std::string& why) {
+    return seen(duty.on(StartNotFound{look, fail(error, why)}, now));
+  }
   RollBackDuty duty{truth, truth.search};
+  std::uint64_t look = 0;  // the newest
 };
 
 TEST_F(RollBackDutyTest, AsksForTheNewestCheckpoint) {
-  const Answers answers = duty.on(StartWanted{FindCheckpoint{7}}, now);
+  const Answers answers = want(FindCheckpoint{7});
   ASSERT_EQ(asked<FindCheckpoint>(answers).size(), 1U);
   EXPECT_EQ(asked<FindCheckpoint>(answers)[0].not_beyond, 7U);
   EXPECT_EQ(told<PhaseBegins>(answers)[0].phase, RunPhase::kRollingBack);
@@ -41,7 +57,7 @@ TEST_F(RollBackDutyTest, AsksForTheNewestCheckpoint) {
 
 // A folder that is away for a moment holds no checkpoint, and no line that tells of one.
 TEST_F(RollBackDutyTest, NamesTheNewestCheckpointThatWasSaved) {
-  const auto saved = [this] { return asked<FindCheckpoint>(duty.on(StartWanted{FindCheckpoint{7}}, now))[0].saved; };
+  const auto saved = [this] { return asked<FindCheckpoint>(want(FindCheckpoint{7}))[0].saved; };
   truth.config.start = StartPoint{};
   EXPECT_EQ(saved(), std::nullopt) << "the control";
   truth.config.start = after(0);
@@ -52,45 +68,114 @@ TEST_F(RollBackDutyTest, NamesTheNewestCheckpointThatWasSaved) {
 
 TEST_F(RollBackDutyTest, WaitsForAFolderThatIsAwayAndSaysSoAFewTimes) {
   truth.checkpoints.begin_from(3, "abc");
-  (void)duty.on(StartWanted{}, now);
+  (void)want();
   std::size_t said = 0;
   bool is_looked_for = true;
   for (int second = 0; second < 3600; ++second, now += std::chrono::seconds(1)) {
-    is_looked_for = is_looked_for || !asked<FindCheckpoint>(duty.on(TickCame{}, now)).empty();
+    is_looked_for = is_looked_for || !asked<FindCheckpoint>(tick()).empty();
     if (!std::exchange(is_looked_for, false)) continue;
-    const Answers answers = duty.on(StartNotFound{fail(Error::kIo, "it is away")}, now);
+    const Answers answers = find_none(Error::kIo, "it is away");
     said += announced(answers).size();
     EXPECT_TRUE(told<EndOfRun>(answers).empty());
   }
   EXPECT_EQ(said, 7U) << "not every half minute";
   EXPECT_EQ(truth.search.refusal(), "it is away");
-  EXPECT_EQ(told<StartOver>(duty.on(StartFound{after(3)}, now)).size(), 1U);
+  (void)look_after_the_pause();
+  EXPECT_EQ(told<StartOver>(find(after(3))).size(), 1U);
 }
 
 // Only a search that may end without it passes it over.
 TEST_F(RollBackDutyTest, SaysWhatBecomesOfASearchThatTakesOlderOnes) {
   for (const bool is_saved : {true, false}) {
     truth.config.start = is_saved ? after(2) : StartPoint{};
-    (void)duty.on(StartWanted{}, now);
-    (void)duty.on(StartNotFound{fail(Error::kIo, "it is away")}, now);
+    (void)want();
+    (void)find_none(Error::kIo, "it is away");
     now += StartSearch::kPatience;
-    const std::string said = reasons(duty.on(StartNotFound{fail(Error::kIo, "it is away")}, now));
+    ASSERT_TRUE(look_after_the_pause());
+    const std::string said = reasons(find_none(Error::kIo, "it is away"));
     EXPECT_THAT(said, HasSubstr(is_saved ? "otherwise it is waited for" : "it is passed over now"));
     if (!is_saved) continue;
-    const std::string said_then = reasons(duty.on(StartNotFound{fail(Error::kIo, "it is away")}, now));
+    ASSERT_TRUE(look_after_the_pause());
+    const std::string said_then = reasons(find_none(Error::kIo, "it is away"));
     EXPECT_THAT(said_then, HasSubstr("looked for again in"));
   }
 }
 
 TEST_F(RollBackDutyTest, LooksAgainAfterAPauseWhileTheDiskRefuses) {
-  EXPECT_EQ(announced(duty.on(StartNotFound{fail(Error::kIo, "I/O error")}, now)).size(), 1U);
-  EXPECT_TRUE(duty.on(TickCame{}, now).all().empty());
+  EXPECT_EQ(announced(find_none(Error::kIo, "I/O error")).size(), 1U);
+  EXPECT_TRUE(tick().all().empty());
   now += std::chrono::seconds(1);
-  EXPECT_EQ(asked<FindCheckpoint>(duty.on(TickCame{}, now)).size(), 1U);
+  EXPECT_EQ(asked<FindCheckpoint>(tick()).size(), 1U);
+}
+
+// Of a search that another one took the place of, or a second time.
+TEST_F(RollBackDutyTest, TakesNoAnswerThatItDoesNotAwait) {
+  const std::uint64_t first = look;
+  (void)want();
+  EXPECT_TRUE(duty.on(StartFound{first, after(1)}, now).all().empty());
+  EXPECT_TRUE(duty.on(StartNotFound{first, fail(Error::kInvalidData, "all are damaged")}, now).all().empty());
+  EXPECT_TRUE(duty.on(StartNotFound{first, fail(Error::kIo, "it is away")}, now).all().empty());
+  EXPECT_EQ(told<StartOver>(find(after(2))).size(), 1U) << "the control: that one is awaited";
+  EXPECT_TRUE(find(after(2)).all().empty()) << "once";
+}
+
+TEST_F(RollBackDutyTest, TakesNoAnswerOnceTheRunEnds) {
+  truth.phase = RunPhase::kEnding;
+  EXPECT_TRUE(find(after(2)).all().empty());
+  (void)want();
+  EXPECT_TRUE(find_none(Error::kInvalidData, "all are damaged").all().empty());
+  EXPECT_TRUE(tick().all().empty());
+}
+
+// To read the old one took so long.
+TEST_F(RollBackDutyTest, LooksAgainWhereANewerCheckpointWasSavedMeanwhile) {
+  for (const bool is_found : {true, false}) {
+    truth.checkpoints = CheckpointTracker();
+    truth.checkpoints.begin_from(3, "abc");
+    (void)want(FindCheckpoint{7});
+    truth.checkpoints.saved(5, "newer");
+    const std::uint64_t before = look;
+    const Answers answers = is_found ? find(after(3)) : find_none(Error::kInvalidData, "all are damaged");
+    ASSERT_EQ(asked<FindCheckpoint>(answers).size(), 1U);
+    EXPECT_GT(look, before);
+    EXPECT_EQ(asked<FindCheckpoint>(answers)[0].saved, 5U);
+    EXPECT_EQ(asked<FindCheckpoint>(answers)[0].not_beyond, 7U);
+    EXPECT_TRUE(told<StartOver>(answers).empty());
+    EXPECT_EQ(told<StartOver>(find(after(3))).size(), 1U) << "once for each: that one may be damaged";
+  }
+}
+
+TEST_F(RollBackDutyTest, TakesTheCheckpointThatWasSavedWhileItLooked) {
+  truth.checkpoints.begin_from(3, "abc");
+  (void)want();
+  truth.checkpoints.saved(5, "newer");
+  EXPECT_EQ(told<StartOver>(find(after(5))).size(), 1U);
+}
+
+TEST_F(RollBackDutyTest, ReadsWhatWasSavedInAPause) {
+  (void)find_none(Error::kIo, "it is away");
+  truth.checkpoints.saved(5, "newer");
+  now += StartSearch::kLongestPause;
+  const auto looks = asked<FindCheckpoint>(tick());
+  ASSERT_EQ(looks.size(), 1U);
+  EXPECT_EQ(looks[0].saved, 5U);
+}
+
+TEST_F(RollBackDutyTest, SaysOnceThatADiskHangs) {
+  now += StartSearch::kSilenceToldAfter - std::chrono::seconds(1);
+  EXPECT_TRUE(tick().all().empty());
+  now += std::chrono::seconds(1);
+  const Answers answers = tick();
+  EXPECT_EQ(announced(answers), std::vector<std::string>{"checkpoint_unreadable"});
+  EXPECT_THAT(reasons(answers), HasSubstr("for 600 s and more"));
+  EXPECT_TRUE(asked<FindCheckpoint>(answers).empty()) << "another look would wait for the same disk";
+  now += std::chrono::hours(9);
+  EXPECT_TRUE(tick().all().empty());
+  EXPECT_EQ(told<StartOver>(find(after(2))).size(), 1U) << "however late";
 }
 
 TEST_F(RollBackDutyTest, EndsTheRunWhereNothingIsGood) {
-  EXPECT_EQ(told<EndOfRun>(duty.on(StartNotFound{fail(Error::kInvalidData, "all are damaged")}, now)).size(), 1U);
+  EXPECT_EQ(told<EndOfRun>(find_none(Error::kInvalidData, "all are damaged")).size(), 1U);
 }
 
 TEST_F(RollBackDutyTest, BeginsTheBranchBeforeItSpeaksOfIt) {
@@ -102,6 +187,15 @@ TEST_F(RollBackDutyTest, BeginsTheBranchBeforeItSpeaksOfIt) {
   EXPECT_EQ(told<AllLeaversDue>(said).size(), 1U);
 }
 
+TEST_F(RollBackDutyTest, EndsAStoppedRunWithoutALookThatMayHang) {
+  EXPECT_EQ(asked<FindCheckpoint>(want()).size(), 1U) << "the control";
+  truth.ending.last_step.stop({"SIGTERM", RunEventKind::kStopped, 75});
+  const Answers answers = want();
+  EXPECT_TRUE(asked<FindCheckpoint>(answers).empty());
+  ASSERT_EQ(told<EndOfRun>(answers).size(), 1U);
+  EXPECT_EQ(told<EndOfRun>(answers)[0].exit_status, 75);
+}
+
 TEST_F(RollBackDutyTest, EndsAStoppedRunWhereItWouldGoOnFrom) {
   truth.ending.last_step.stop({"SIGTERM", RunEventKind::kStopped, 0});
   begin(after(0));
@@ -110,8 +204,10 @@ TEST_F(RollBackDutyTest, EndsAStoppedRunWhereItWouldGoOnFrom) {
 
 TEST_F(RollBackDutyTest, TriesOneStateAFewTimesAndPausesBetween) {
   for (int time = 1; time <= 3; ++time) {
-    EXPECT_EQ(told<StartWanted>(duty.on(StartFailed{"no replica could start"}, now)).size(), 1U);
-    const Answers answers = duty.on(StartFound{after(2)}, now);
+    const auto wanted = told<StartWanted>(duty.on(StartFailed{"no replica could start"}, now));
+    ASSERT_EQ(wanted.size(), 1U);
+    (void)want(wanted[0].wanted);
+    const Answers answers = find(after(2));
     EXPECT_EQ(told<StartOver>(answers).size(), time < 3 ? 1U : 0U);
     EXPECT_EQ(told<EndOfRun>(answers).size(), time < 3 ? 0U : 1U);
     if (time == 3) break;

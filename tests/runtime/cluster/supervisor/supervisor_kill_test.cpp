@@ -87,6 +87,7 @@ class World {
     const auto entries = journal_->load(after, disk_->last_position().value);
     for (const JournalEntry& entry : *entries) core_->replay(entry);
     for (Worker& worker : workers_) worker.is_in = false;
+    looks_.clear();
     perform(core_->begin(now_));
   }
 
@@ -112,8 +113,14 @@ class World {
     const std::uint64_t first = numbering_ == Numbering::kDurable ? block->first : 1;
     core_->reserved(effect.are_processes, first, block->count);
   }
+  // Is read at once, and said later.
   void act(FindCheckpoint& effect) {
-    perform(core_->found(checkpoint_.version <= effect.not_beyond ? checkpoint_ : StartPoint{}, now_));
+    looks_.push_back({effect.look, checkpoint_.version <= effect.not_beyond ? checkpoint_ : StartPoint{}});
+  }
+  void end_look() {
+    const LookEnd end = looks_.back();
+    if (below(4) != 0) looks_.pop_back();  // else it is said twice
+    perform(core_->looked(end, now_));
   }
   void act(KeepSnapshot& effect) { (void)journal_->cut(effect.snapshot); }
   void act(StartGroup& effect) { give(effect.group); }
@@ -175,6 +182,7 @@ class World {
 
   // One thing that somebody says, drawn at random.
   void work() {
+    if (!looks_.empty() && below(4) == 0) return end_look();
     if (below(4) == 0) return perform(core_->tick(now_));
     Worker& worker = workers_[below(workers_.size())];
     if (!worker.is_in) return perform(core_->hear(join_of(worker), now_));
@@ -231,6 +239,7 @@ class World {
   std::optional<SupervisorCore> core_;
   Term term_;
   StartPoint checkpoint_;
+  std::vector<LookEnd> looks_;  // of this life, that are still to be said
   std::vector<Worker> workers_;
   std::uint64_t nonces_ = 0;
   std::set<Incarnation> given_;

@@ -85,6 +85,31 @@ TEST(SupervisorReturn, GoesOnWithEverybodysStateWhenAllAreBack) {
   EXPECT_EQ(bench.core.view().committed_steps(), 3U);
 }
 
+// The others would talk to it as to the member, which ends when it finds its number taken.
+TEST(SupervisorReturn, S7NobodyElseTakesTheNumberOfAMemberThatIsNotBack) {
+  const Killed killed;
+  SupervisorConfig config = of_term(2);
+  config.on_record = killed.first.all<Peers>().back().peers;
+  auto second = killed.start_again(config);
+  SupervisorBench& bench = *second;
+  const auto processes = members_of_run(bench);
+  Join evil = join_of(bench, processes[0]);
+  evil.name = "evil";
+  evil.nonce = 5;
+  bench.hear(evil);
+  ASSERT_EQ(bench.all<Welcome>().size(), 1U);
+  EXPECT_GT(bench.all<Welcome>()[0].process, ProcessIncarnation{1000}) << "it is one of this term";
+  for (const Peer& peer : *config.on_record) {
+    Join own = join_of(bench, peer.process);
+    own.name = peer.name;
+    bench.hear(own);
+    EXPECT_EQ(bench.all<Welcome>().back().process, peer.process) << peer.name;
+  }
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  EXPECT_EQ(members_of_run(bench), processes);
+  EXPECT_TRUE(bench.all<EndProcess>().empty());
+}
+
 TEST(SupervisorReturn, TheFirstStepTookTheTimeSinceTheSpawnerIsThere) {
   const Killed killed;
   auto second = killed.start_again();

@@ -1,4 +1,5 @@
 // A stage that lost its last replica: all stages go back to a checkpoint together, on a new branch, in place.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,6 +14,8 @@ namespace shoal::supervisor_rollback_test {
 namespace {
 
 using std::chrono::seconds;
+using testing::HasSubstr;
+using testing::StartsWith;
 using Phase = SupervisorCore::Phase;
 
 struct Trained : SupervisorBench {
@@ -227,7 +230,8 @@ TEST(SupervisorRollback, ACheckpointThatCannotBeReadIsLookedForAgain) {
   EXPECT_EQ(bench.core.phase(), Phase::kRollingBack);
   EXPECT_EQ(bench.looks.size(), 3U) << "at once, after a second, after two more";
   EXPECT_EQ(bench.count_of(RunEventKind::kCheckpointUnreadable), 3U);
-  EXPECT_EQ(bench.core.explain_waiting(bench.now), "rolling back: looking for a checkpoint again: I/O error");
+  EXPECT_EQ(bench.core.explain_waiting(bench.now),
+            "rolling back: looking for a checkpoint again: I/O error, since 5 s");
   bench.is_unreadable = false;
   bench.beat(5);
   bench.ready_again();
@@ -358,7 +362,7 @@ TEST(SupervisorRollback, ALossWhileRollingBackIsAnotherTryOnTheSameBranch) {
 TEST(SupervisorRollback, AReplicaThatWasStillStartingIsEnded) {
   Trained bench;
   bench.start_again();
-  bench.perform(bench.core.found(StartPoint{}, bench.now));
+  bench.answer_look();
   EXPECT_TRUE(bench.all<EndStage>().empty()) << "nobody asked";
   EXPECT_EQ(bench.core.phase(), Phase::kSpawning);
 }
@@ -425,6 +429,138 @@ TEST(SupervisorRollback, MemoryThatIsNeverEnoughEndsTheRunAndIsNamed) {
       EXPECT_NE(bench.ended->reason.find(part), std::string::npos) << bench.ended->reason;
     }
   }
+}
+
+// The disk takes its time: who comes, dies or gives orders meanwhile is heard, and the answer to the look counts
+// whenever it comes, if it is still awaited.
+struct Looking : Trained {
+  Looking() {
+    is_disk_slow = true;
+    sent.clear();
+    const auto members = core.view().replicas_of(StageId{1});  // as they are now
+    for (const ReplicaMember& member : members) lose(member.process);
+    EXPECT_EQ(core.phase(), Phase::kRollingBack);
+    EXPECT_EQ(looks.size(), 1U);
+  }
+};
+
+TEST(SupervisorSearch, LetsInWhoJoinsMeanwhileAndStartsWithAllOfThem) {
+  Looking bench;
+  for (const std::uint64_t number : {7, 8}) bench.join(number);
+  EXPECT_EQ(bench.all<Welcome>().size(), 2U);
+  bench.later(seconds(1));
+  EXPECT_TRUE(bench.all<SpawnStage>().empty()) << "nobody knows from what";
+  bench.answer_look();
+  bench.later(seconds(0));
+  EXPECT_EQ(bench.all<SpawnStage>().size(), 4U);
+  bench.ready();
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  EXPECT_EQ(bench.core.view().committed_steps(), 2U);
+  EXPECT_EQ(bench.core.view().branch(), Branch{1});
+}
+
+TEST(SupervisorSearch, AnswersHeartbeatsAndQuestionsAndSaysHowLongItLooks) {
+  Looking bench;
+  const ProcessIncarnation alive = bench.process_of(0, 0);
+  for (int second = 0; second < 180; ++second) {
+    bench.hear(Heartbeat{alive, 1, 5, {}});
+    bench.later(seconds(1));
+  }
+  EXPECT_EQ(bench.all<HeartbeatEcho>().size(), 180U);
+  EXPECT_THAT(bench.core.explain_waiting(bench.now), StartsWith("rolling back: looking for a checkpoint, since 3 min"));
+  EXPECT_EQ(bench.count_of(RunEventKind::kProcessLost), 3U) << "two of stage 1, and the silent one of stage 0";
+  SaveOutcome asked = bench.core.save({"a test", std::nullopt}, bench.now);
+  EXPECT_THAT(asked.answer.text, HasSubstr("looking for a checkpoint"));
+  bench.perform(std::move(asked.effects));
+  EXPECT_EQ(bench.looks.size(), 1U);
+  EXPECT_FALSE(bench.ended);
+}
+
+TEST(SupervisorSearch, AStopEndsTheRunAndTheLateAnswerChangesNothing) {
+  Looking bench;
+  bench.perform(bench.core.stop("SIGINT", 130, bench.now));
+  EXPECT_EQ(bench.core.phase(), Phase::kEnding);
+  EXPECT_EQ(bench.all<EndProcess>().size(), 2U) << "those of stage 0";
+  const std::size_t entries = bench.entries.size();
+  const std::size_t letters = bench.sent.size();
+  bench.answer_look();
+  EXPECT_EQ(bench.entries.size(), entries);
+  EXPECT_EQ(bench.sent.size(), letters);
+  EXPECT_EQ(bench.exit_status(), 130);
+  EXPECT_EQ(bench.looks.size(), 1U);
+}
+
+TEST(SupervisorSearch, AnotherStageThatIsLostMeanwhileGoesBackWithIt) {
+  Looking bench;
+  const auto others = bench.core.view().replicas_of(StageId{0});  // as they are now
+  for (const ReplicaMember& member : others) bench.lose(member.process);
+  bench.later(seconds(1));
+  EXPECT_EQ(bench.looks.size(), 1U);
+  for (const std::uint64_t number : {7, 8, 9, 10}) bench.join(number);
+  bench.answer_look();
+  bench.later(seconds(0));
+  bench.ready();
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  EXPECT_EQ(bench.core.view().branch(), Branch{1});
+  EXPECT_EQ(bench.core.view().replica_count(), 4U);
+}
+
+TEST(SupervisorSearch, AnAnswerThatComesTwiceCountsOnce) {
+  Looking bench;
+  for (const std::uint64_t number : {7, 8}) bench.join(number);
+  bench.answer_look();
+  bench.later(seconds(0));
+  const std::size_t entries = bench.entries.size();
+  bench.answer_look();
+  EXPECT_EQ(bench.entries.size(), entries);
+  EXPECT_EQ(bench.core.phase(), Phase::kSpawning);
+  EXPECT_EQ(bench.all<SpawnStage>().size(), 4U);
+}
+
+// The look read the one before while storage wrote this one.
+TEST(SupervisorSearch, ACheckpointThatIsSavedMeanwhileIsTheOneToGoBackTo) {
+  Looking bench;
+  bench.saved(3);
+  bench.answer_look();
+  ASSERT_EQ(bench.looks.size(), 2U);
+  EXPECT_EQ(bench.core.phase(), Phase::kRollingBack);
+  bench.checkpoint = StartPoint{3, 3, true, "abc"};
+  bench.answer_look();
+  for (const std::uint64_t number : {7, 8}) bench.join(number);
+  bench.later(seconds(0));
+  bench.ready();
+  EXPECT_EQ(bench.core.view().committed_steps(), 3U);
+  EXPECT_EQ(bench.looks.size(), 2U);
+}
+
+TEST(SupervisorSearch, AJournalThatRefusesMeanwhileEndsTheRun) {
+  Looking bench;
+  bench.perform(bench.core.journal_failed("disk full", 3, bench.now));
+  bench.answer_look();
+  EXPECT_EQ(bench.exit_status(), 3);
+}
+
+// `--wait-timeout` is for workers that lack.
+TEST(SupervisorSearch, TakesNoneOfTheTimeForWhichWorkersAreWaitedFor) {
+  SupervisorConfig config = Trained::long_run();
+  config.wait_timeout = seconds(30);
+  config.start = StartPoint{2, 2, true, "sha"};
+  SupervisorBench bench(config);
+  bench.checkpoint = config.start;
+  bench.is_disk_slow = true;
+  for (const std::uint64_t number : {1, 2, 3, 4}) bench.join(number);
+  for (const SpawnStage& order : bench.all<SpawnStage>()) {
+    bench.hear(StageEnded{order.stage, order.replica, "no memory", {}});
+  }
+  ASSERT_EQ(bench.core.phase(), Phase::kRollingBack);
+  for (const Welcome& welcome : bench.all<Welcome>()) bench.lose(welcome.process);
+  bench.watch(seconds(300));
+  EXPECT_EQ(bench.core.phase(), Phase::kRollingBack);
+  bench.answer_look();
+  bench.watch(seconds(25));
+  EXPECT_EQ(bench.core.phase(), Phase::kGathering);
+  bench.watch(seconds(10));
+  EXPECT_EQ(bench.exit_status(), 4) << "the control: nobody came";
 }
 
 }  // namespace
