@@ -97,6 +97,10 @@ void perform(Self self, ShardAdmission::Decisions decisions) {
     log_warn("storage", "step ", refused.step, ", replica ", refused.replica, ": ", refused.reason);
     post(self, to_supervisor(), std::move(refused));
   }
+  for (const auto& [step, replica, sender] : decisions.dropped) {
+    log_refusal("storage", self->state.dropped.refused(self->clock().now()), "step ", step, ": process ", sender,
+                " sends a shard in the name of replica ", replica, ", which the journal has elsewhere or not at all");
+  }
   for (const SaveShard& shard : decisions.taken) save(self, shard);
 }
 

@@ -20,6 +20,7 @@
 #include "runtime/storage/shard_admission.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/tracer.h"
+#include "runtime/transport/admission.h"
 
 namespace shoal {
 
@@ -54,6 +55,7 @@ struct StorageState {
   Instant opened_at;
   GivenImages given;
   std::optional<Instant> tick_at;  // while shards come in pieces, or wait for the journal
+  RefusalLog dropped;              // shards in the name of others
   ActorTrace trace;
 };
 

@@ -33,6 +33,8 @@ struct SaveShard {
   TensorBlob image;               // from `offset` on
   std::uint64_t offset = 0;       // in the shard's image
   std::uint64_t bytes_total = 0;  // of that image; 0: this is all of it
+  // The sender. It does not travel: the router that hands the shard over fills it in, by the link that it came over.
+  ProcessIncarnation process{};
   friend bool operator==(const SaveShard&, const SaveShard&) = default;
 };
 

@@ -43,7 +43,29 @@ std::variant<Admitted, NotAdmitted> ProcessDirectory::admit(const Join& join, Pr
     return NotAdmitted{JoinRefusal::kMixedKernels, refusal_of_kernels(admitted.warning), std::nullopt};
   }
   processes_[next] = ProcessRecord{join};
+  if (awaited_) awaited_->erase(next);
   return admitted;
+}
+
+void ProcessDirectory::await(const std::vector<Peer>& on_record) {
+  awaited_.emplace();
+  for (const Peer& peer : on_record) awaited_->insert_or_assign(peer.process, peer);
+}
+
+bool ProcessDirectory::may_come_back(const Join& join) const {
+  if (!awaited_) return true;
+  const auto known = awaited_->find(join.previous);
+  return known != awaited_->end() && known->second.role == join.role && known->second.name == join.name;
+}
+
+std::vector<Peer> ProcessDirectory::awaited() const {
+  std::vector<Peer> found;
+  if (!awaited_) return found;
+  const bool has_storage = !alive(ProcessRole::kStorage).empty();
+  for (const auto& [process, peer] : *awaited_) {
+    if (peer.role != ProcessRole::kStorage || !has_storage) found.push_back(peer);
+  }
+  return found;
 }
 
 std::string ProcessDirectory::difference_in_kernels(const Join& join, Standing standing) const {

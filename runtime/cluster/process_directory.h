@@ -5,7 +5,9 @@
 // that it was the first one before its link broke. Kernels are those that the run has trained with, whoever is left of
 // those who did; before that, those of whoever is there, unless a member comes back with others: then whoever is there
 // has the wrong ones. A process that its keeper starts in the place of one that was put out, or left, is to go, too: by
-// the number of its keeper it is told from one that a person has started again. Pure: numbers come in.
+// the number of its keeper it is told from one that a person has started again. A number of an earlier term is given
+// back only under the role and the name that are on record with it, where there is a record (S-7). Pure: numbers come
+// in.
 #pragma once
 
 #include <map>
@@ -93,6 +95,14 @@ class ProcessDirectory {
   // `next` is used up only when is_new is returned.
   [[nodiscard]] std::variant<Admitted, NotAdmitted> admit(const Join& join, ProcessIncarnation next,
                                                           Standing standing = Standing::kNewcomer);
+  // The record that an earlier term left of who has which number. Without one, whoever says that a number was its own
+  // is believed.
+  void await(const std::vector<Peer>& on_record);
+  [[nodiscard]] bool has_record() const { return awaited_.has_value(); }
+  // Says whether the number that the process says it had is its own.
+  [[nodiscard]] bool may_come_back(const Join& join) const;
+  // Returns those on record that have not come back. A storage that has come takes the place of one that has not.
+  [[nodiscard]] std::vector<Peer> awaited() const;
   // False when it was not alive.
   bool lose(ProcessIncarnation process, const std::string& why = {});
   // The process is about to be lost, and is not to come back: whatever it says later is answered so.
@@ -148,6 +158,7 @@ class ProcessDirectory {
   Precision precision_;
   std::optional<std::string> kernels_;  // whole; of whoever trained first
   std::map<ProcessIncarnation, ProcessRecord> processes_;
+  std::optional<std::map<ProcessIncarnation, Peer>> awaited_;
 };
 
 }  // namespace shoal

@@ -190,6 +190,7 @@ void MailRoom::forget_absent() {
 }
 
 void MailRoom::deliver(Letter letter, Duration transfer, Instant now) {
+  if (auto* shard = std::get_if<SaveShard>(&letter.body)) shard->process = letter.from;
   const Reading reading = std::visit(Reader{*this, letter.to, now}, letter.body);
   if (reading == Reading::kDeliver) hand_over(std::move(letter), transfer, now);
 }

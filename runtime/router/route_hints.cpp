@@ -3,6 +3,8 @@
 
 namespace shoal {
 
+// Whoever saves the shard of a replica that has left may be anybody (shard_admission.h): it does not draw to itself
+// what its saver is asked for.
 void RouteHints::read(LinkId link, const LinkIdentity& sender, const MessageBody& body) {
   if (const auto* join = std::get_if<Join>(&body)) {
     if (kCountMax.is_reached_by(joining_.size())) joining_.erase(joining_.begin());
@@ -10,7 +12,7 @@ void RouteHints::read(LinkId link, const LinkIdentity& sender, const MessageBody
   } else if (const auto* fetch = std::get_if<FetchState>(&body)) {
     note(fetch->replica, sender);
   } else if (const auto* shard = std::get_if<SaveShard>(&body)) {
-    note(shard->replica, sender);
+    if (!fetching_.contains(shard->replica)) note(shard->replica, sender);
   }
 }
 

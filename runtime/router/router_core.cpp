@@ -47,6 +47,7 @@ struct RouterCore::Performer {
 
 RouterCore::RouterCore(const RouterSettings& settings, RouterEdge& edge)
     : has_certificates_(settings.has_certificates),
+      numbered_(settings.numbered),
       edge_(&edge),
       notes_{ActorTrace(settings.tracer, "router"), enter(settings.board, "router")},
       look_(edge),
@@ -96,7 +97,10 @@ void RouterCore::post(Letter letter, Instant now) {
   if (answers_a_join(letter.body)) return answer_join(std::move(letter), now);
   const auto* peers = std::get_if<Peers>(&letter.body);
   const bool is_of_links = peers != nullptr && links_.self().process == letter.to.process;
-  if (is_of_links) return perform(links_.peers(*peers), now);
+  if (is_of_links) {
+    if (numbered_) numbered_(*peers);
+    return perform(links_.peers(*peers), now);
+  }
   mail_.post(std::move(letter), now);
 }
 

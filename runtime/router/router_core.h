@@ -38,6 +38,7 @@ struct RouterSettings {
   std::shared_ptr<Lanes> lanes = nullptr;           // none: tensors travel with everything else
   bool has_certificates = false;                    // false: links without certificates, in tests
   std::function<void(const Revocations&)> revoked;  // is given every list that the spawner sends; empty: nobody
+  std::function<void(const Peers&)> numbered;       // in the spawner: is given every list of who has which number
 };
 
 class RouterCore {
@@ -100,6 +101,7 @@ class RouterCore {
   void read_own_number(const Welcome& welcome, Instant now);
 
   bool has_certificates_;
+  std::function<void(const Peers&)> numbered_;
   RouterEdge* edge_;
   RouterNotes notes_;
   LookTimer look_;

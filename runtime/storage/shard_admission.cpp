@@ -1,4 +1,4 @@
-// The journal alone says who is a member and what is committed; a shard's own words are compared with it.
+// The journal alone says who is a member, where, and what is committed; a shard's own words are compared with it.
 #include "runtime/storage/shard_admission.h"
 
 #include <algorithm>
@@ -48,17 +48,28 @@ void ShardAdmission::change(const JournalEntry& entry, const AddReplica& added) 
 
 // A shard of it may be on its way.
 void ShardAdmission::change(const JournalEntry& /*entry*/, const RemoveReplica& removed) {
+  const auto member = view_.find(removed.replica);
+  if (!member) return;
   if (kFormerMax.is_reached_by(former_.size())) former_.erase(former_.begin());
-  former_.emplace(removed.replica, removed.stage);
+  former_.emplace(removed.replica, Home{removed.stage, member->process});
 }
 
-std::optional<StageId> ShardAdmission::stage_of(Incarnation replica) const {
-  if (const auto stage = view_.stage_of(replica)) return stage;
+std::optional<ShardAdmission::Home> ShardAdmission::home_of(Incarnation replica) const {
+  if (const auto member = view_.find(replica)) return Home{*view_.stage_of(replica), member->process};
   const auto former = former_.find(replica);
   return former == former_.end() ? std::nullopt : std::optional(former->second);
 }
 
+// Where a replica is unknown, a first piece may be ahead of the journal. A further one was asked for when the replica
+// was known: it was forgotten since, and whoever sends may be anybody.
 ShardAdmission::Verdict ShardAdmission::judge(const SaveShard& shard) const {
+  const auto home = home_of(shard.replica);
+  if (home && home->process != shard.process) return {Answer::kDrop, {}};
+  if (shard.offset > 0) return {home ? Answer::kTake : Answer::kDrop, {}};
+  return judge_first(shard, home);
+}
+
+ShardAdmission::Verdict ShardAdmission::judge_first(const SaveShard& shard, const std::optional<Home>& home) const {
   if (shard.branch < view_.branch()) {
     return {Answer::kRefuse, compose("it is of branch ", shard.branch, ", which branch ", view_.branch(), " followed")};
   }
@@ -67,33 +78,41 @@ ShardAdmission::Verdict ShardAdmission::judge(const SaveShard& shard) const {
             compose("no commit that is known here leads to step ", shard.step, " of branch ", shard.branch,
                     "; the newest leads to step ", view_.committed_steps(), " of branch ", view_.branch())};
   }
-  const auto stage = stage_of(shard.replica);
-  if (!stage) return {Answer::kHold, compose("replica ", shard.replica, " serves no stage")};
-  if (*stage == shard.stage && shard.stages == stages_) return {};
+  if (!home) return {Answer::kHold, compose("replica ", shard.replica, " serves no stage")};
+  if (home->stage == shard.stage && shard.stages == stages_) return {};
   return {Answer::kRefuse, compose("it is of ", shard.stages, " stages, and replica ", shard.replica, " serves stage ",
-                                   *stage, " of ", stages_)};
+                                   home->stage, " of ", stages_)};
 }
 
 ShardAdmission::Decisions ShardAdmission::offer(const SaveShard& shard, Instant now) {
   Decisions decisions;
-  const Verdict verdict = shard.offset > 0 ? Verdict{} : judge(shard);
-  switch (verdict.answer) {
-    case Answer::kTake: decisions.taken.push_back(shard); break;
-    case Answer::kHold: hold(shard, decisions, now); break;
-    case Answer::kRefuse: decisions.refused.push_back(not_taken(shard, verdict.reason)); break;
+  const Verdict verdict = judge(shard);
+  if (verdict.answer == Answer::kHold) {
+    hold(shard, decisions, now);
+  } else {
+    decide(shard, verdict, decisions);
   }
   return decisions;
 }
 
+void ShardAdmission::decide(SaveShard shard, const Verdict& verdict, Decisions& decisions) {
+  switch (verdict.answer) {
+    case Answer::kTake: decisions.taken.push_back(std::move(shard)); break;
+    case Answer::kRefuse: decisions.refused.push_back(not_taken(shard, verdict.reason)); break;
+    case Answer::kDrop: decisions.dropped.push_back({shard.step, shard.replica, shard.process}); break;
+    case Answer::kHold: break;  // it waits
+  }
+}
+
 // One that comes again waits as long as the first would have.
 void ShardAdmission::hold(const SaveShard& shard, Decisions& decisions, Instant now) {
-  const Key key(shard.branch, shard.step, shard.stage, shard.replica);
+  const Key key(shard.branch, shard.step, shard.stage, shard.replica, shard.process);
   const auto [held, is_new] = held_.try_emplace(key, Held{shard, now});
   if (!is_new) held_bytes_ -= memory_of_shard(std::exchange(held->second.shard, shard));
   held_bytes_ += memory_of_shard(shard);
   while (kHeldBytesMax.is_exceeded_by(held_bytes_)) {
     const auto unknown =
-        std::ranges::find_if(held_, [&](const auto& one) { return !stage_of(std::get<3>(one.first)); });
+        std::ranges::find_if(held_, [&](const auto& one) { return !home_of(std::get<Incarnation>(one.first)); });
     auto last = unknown == held_.end() ? std::prev(unknown) : unknown;
     const SaveShard refused = take(last);
     decisions.refused.push_back(not_taken(refused, judge(refused).reason));
@@ -115,9 +134,7 @@ ShardAdmission::Decisions ShardAdmission::judge_again() {
       ++at;
       continue;
     }
-    SaveShard shard = take(at);
-    if (verdict.answer == Answer::kRefuse) decisions.refused.push_back(not_taken(shard, verdict.reason));
-    if (verdict.answer == Answer::kTake) decisions.taken.push_back(std::move(shard));
+    decide(take(at), verdict, decisions);
   }
   return decisions;
 }

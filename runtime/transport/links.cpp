@@ -73,7 +73,7 @@ std::vector<LinkEffect> LinkTable::identify(ProcessIncarnation process, RunId ru
   if (const auto impostor = link_to(process)) append(out, drop(*impostor, "it has this process's number"));
   decide_who_dials();
   for (const auto& [link, state] : links_) {
-    if (state.greeted) out.emplace_back(SendHello{link, own_hello(true)});
+    if (state.greeted && !state.claimed) out.emplace_back(SendHello{link, own_hello(true)});
   }
   return out;
 }
@@ -98,21 +98,68 @@ std::vector<LinkEffect> LinkTable::peers(const Peers& peers) {
   for (const auto& [process, link] : up_) {
     if (process != kSpawnerProcess && destinations_.contains(process) && !next.contains(process)) ended.push_back(link);
   }
+  for (auto& [process, left] : destinations_) {
+    if (!next.contains(process)) remember_former(process, {left.role, std::move(left.name)});
+  }
   destinations_ = std::move(next);
   for (const auto& [process, link] : up_) {
     if (is_anothers(process, links_.at(link).identity)) taken.push_back(link);
   }
   for (const LinkId link : ended) append(out, drop(link, "the peer has left the run"));
   for (const LinkId link : taken) append(out, drop(link, "its number is that of another process"));
+  append(out, answer_named());
   decide_who_dials();
   return out;
+}
+
+std::vector<LinkEffect> LinkTable::answer_named() {
+  std::vector<LinkEffect> out;
+  std::vector<LinkId> answered;
+  for (const auto& [link, state] : links_) {
+    if (state.claimed && named(*state.claimed)) answered.push_back(link);
+  }
+  for (const LinkId link : answered) {
+    const auto found = links_.find(link);
+    if (found == links_.end()) continue;  // a newer one of the same process has its place
+    Link& state = found->second;
+    const ProcessIncarnation process = *std::exchange(state.claimed, std::nullopt);
+    if (is_anothers(process, state.identity)) {
+      append(out, drop(link, "its number is that of another process"));
+      continue;
+    }
+    state.answered = true;
+    out.emplace_back(SendHello{link, own_hello(true)});
+    append(out, put_up(link, process));
+  }
+  return out;
+}
+
+// The oldest are forgotten first. A number is given once, so what is remembered of one stays true.
+void LinkTable::remember_former(ProcessIncarnation process, Named named) {
+  const bool is_known = std::ranges::find(former_, process, &decltype(former_)::value_type::first) != former_.end();
+  if (process == kSpawnerProcess || is_known) return;
+  if (kFormerNamesMax.is_reached_by(former_.size())) former_.pop_front();
+  former_.emplace_back(process, std::move(named));
+}
+
+std::optional<LinkTable::Named> LinkTable::named(ProcessIncarnation process) const {
+  const auto known = destinations_.find(process);
+  if (known != destinations_.end()) return Named{known->second.role, known->second.name};
+  const auto former = std::ranges::find(former_, process, &decltype(former_)::value_type::first);
+  return former == former_.end() ? std::nullopt : std::optional(former->second);
 }
 
 // A process has the name and the role of its certificate for as long as it lives.
 bool LinkTable::is_anothers(ProcessIncarnation process, const LinkIdentity& claimed) const {
   if (process == kSpawnerProcess) return false;
-  const auto known = destinations_.find(process);
-  return known != destinations_.end() && (known->second.role != claimed.role || known->second.name != claimed.name);
+  const auto known = named(process);
+  return known && (known->role != claimed.role || known->name != claimed.name);
+}
+
+// The process may have joined a moment ago, and Peers be on their way; or nobody has that number.
+bool LinkTable::waits_for_its_name(const Hello& hello) const {
+  const bool has_number = hello.role == ProcessRole::kNode && hello.process != ProcessIncarnation{};
+  return self_.role == ProcessRole::kStorage && has_number && !named(hello.process);
 }
 
 void LinkTable::back_off(Destination& destination, Instant now) {
@@ -142,11 +189,13 @@ std::vector<LinkEffect> LinkTable::tick(Instant now, const Unanswered& unanswere
   }
   ask_links(unanswered, now);
   complain(out, now);
-  std::vector<LinkId> silent;
+  std::vector<std::pair<LinkId, const char*>> silent;
   for (const auto& [link, state] : links_) {
-    if (!state.greeted && !state.dialled_to && now - state.began >= limits_.hello_timeout) silent.push_back(link);
+    if (now - state.began < limits_.hello_timeout) continue;
+    if (!state.greeted && !state.dialled_to) silent.emplace_back(link, "no Hello");
+    if (state.claimed) silent.emplace_back(link, "its number is nobody's");
   }
-  for (const LinkId link : silent) append(out, drop(link, "no Hello"));
+  for (const auto& [link, why] : silent) append(out, drop(link, why));
   return out;
 }
 
@@ -256,7 +305,7 @@ std::optional<std::string> LinkTable::objection(const Link& link, const Hello& h
 
 // The spawner hears the Join of a process whose number it does not believe, as that of one that has none: it gets a
 // number of its own.
-std::vector<LinkEffect> LinkTable::hello(LinkId link, const Hello& hello, Instant /*now*/) {
+std::vector<LinkEffect> LinkTable::hello(LinkId link, const Hello& hello, Instant now) {
   const auto found = links_.find(link);
   if (found == links_.end()) return {};
   Link& state = found->second;
@@ -271,6 +320,12 @@ std::vector<LinkEffect> LinkTable::hello(LinkId link, const Hello& hello, Instan
     self_.term = std::max(self_.term, hello.term);
     if (self_.run == RunId{}) self_.run = hello.run;
   }
+  if (waits_for_its_name(hello)) {
+    if (!state.claimed) state.began = now;
+    state.claimed = hello.process;
+    return out;
+  }
+  state.claimed.reset();
   if (!hello.is_answer || !state.answered) {
     state.answered = true;
     out.emplace_back(SendHello{link, own_hello(true)});

@@ -2,19 +2,23 @@
 //
 //   down ──dial (20 ms .. 500 ms apart)──▶ dialling ──handle──▶ greeting ──answering Hello──▶ up ──DOWN──▶ down
 //   the other side: a stranger's frame ──▶ strange ──Hello──▶ up (anonymous until welcomed)
+//   storage:                                          ──Hello, a number of nobody──▶ waits ──Peers name it──▶ up
 //
 // Invariants: one link per process, the newest; only one side of a pair dials (crossing dials kill both: CAF.md §2);
 // a link is good only after a Hello of this protocol version and run, and of the spawner only with the newest term
-// (S-4). A number that Peers give to a process of another name or role is believed of nobody else (S-7): a node's
-// number in a Hello is its own word. Strangers may say Hello and Join, nothing else. Pure: the router acts on the
-// effects.
+// (S-4). A number that Peers give to a process of another name or role, or gave before that one left, is believed of
+// nobody else (S-7): a node's number in a Hello is its own word. Storage, which keeps what others send, believes no
+// number before Peers name it. Strangers may say Hello and Join, nothing else. Bounded (S-6): kStrangersMax links,
+// kFormerNamesMax processes that left. Pure: the router acts on the effects.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "messages/letter.h"
@@ -78,6 +82,7 @@ struct ReportUnreachable {
 using LinkEffect = OneOf<DialPeer, SendHello, LinkUp, CloseLink, ReportLost, ReportUnreachable>;
 
 inline const Bound kStrangersMax{"links.strangers", 256};
+inline const Bound kFormerNamesMax{"links.former_names", 1024};
 
 struct LinkLimits {
   Duration backoff_first = std::chrono::milliseconds(20);
@@ -114,7 +119,7 @@ class LinkTable {
   // This process has been welcomed: every link is told.
   [[nodiscard]] std::vector<LinkEffect> identify(ProcessIncarnation process, RunId run, Term term, Instant now);
   // Replaces the table of peers, unless it is older than the one we have; a process that left it loses its link, and so
-  // does one that took the number of another.
+  // does one that took the number of another. Whoever waited for its number to be named is answered.
   [[nodiscard]] std::vector<LinkEffect> peers(const Peers& peers);
   // Tells for how long the machine at the other end has acknowledged nothing of what waits for that.
   using Unanswered = std::function<Duration(LinkId)>;
@@ -161,14 +166,24 @@ class LinkTable {
     bool answered = false;  // we have sent ours
     LinkIdentity identity;
     std::optional<ProcessIncarnation> dialled_to;
-    Instant began;
+    std::optional<ProcessIncarnation> claimed;  // a number that no Peers have named yet
+    Instant began;                              // or when that number was claimed
+  };
+  // Says who has a number, or had it.
+  struct Named {
+    ProcessRole role = ProcessRole::kNode;
+    std::string name;
   };
 
   [[nodiscard]] Hello own_hello(bool is_answer) const;
   [[nodiscard]] std::optional<std::string> objection(const Link& link, const Hello& hello) const;
   [[nodiscard]] std::vector<LinkEffect> put_up(LinkId link, ProcessIncarnation process);
   [[nodiscard]] std::vector<LinkEffect> drop(LinkId link, const std::string& reason);
+  [[nodiscard]] std::optional<Named> named(ProcessIncarnation process) const;
   [[nodiscard]] bool is_anothers(ProcessIncarnation process, const LinkIdentity& claimed) const;
+  [[nodiscard]] bool waits_for_its_name(const Hello& hello) const;
+  [[nodiscard]] std::vector<LinkEffect> answer_named();
+  void remember_former(ProcessIncarnation process, Named named);
   void release(ProcessIncarnation process, LinkId link);
   void back_off(Destination& destination, Instant now);
   void ask_links(const Unanswered& unanswered, Instant now);
@@ -183,6 +198,7 @@ class LinkTable {
   std::map<ProcessIncarnation, Destination> destinations_;
   std::map<LinkId, Link> links_;
   std::map<ProcessIncarnation, LinkId> up_;
+  std::deque<std::pair<ProcessIncarnation, Named>> former_;  // processes that left Peers, the newest last
 };
 
 }  // namespace shoal

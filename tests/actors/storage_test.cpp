@@ -188,6 +188,21 @@ std::vector<TensorBlob> cut(const TensorBlob& image, std::size_t size) {
   return pieces;
 }
 
+// Its own shard is not lost by that.
+TEST_F(StorageTest, S7AnotherProcessSavesNothingForAMemberThatWasRemoved) {
+  save_step(10);
+  lone_.give(actor_, JournalEntry{JournalPosition{1001}, {}, Term{1}, RemoveReplica{StageId{0}, saver_of(0), "left"}});
+  SaveShard forged = shard_of(11, 0, 2);
+  forged.image = state_image({"wte.weight"}, 99);
+  forged.process = ProcessIncarnation{66};
+  lone_.give(actor_, forged);
+  lone_.give(actor_, shard_of(11, 1, 2));
+  EXPECT_EQ(lone_.sent<CheckpointSaved>().size(), 1U);
+  EXPECT_TRUE(lone_.sent<StateUnavailable>().empty());
+  lone_.give(actor_, shard_of(11, 0, 2));
+  EXPECT_EQ(lone_.sent<CheckpointSaved>().size(), 2U);
+}
+
 TEST_F(StorageTest, P26bWritesAShardThatComesInPieces) {
   Knobs knobs;
   knobs.set("storage.pieces_asked_for", 1);

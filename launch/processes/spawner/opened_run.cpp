@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "launch/branches/branch_plan.h"
+#include "launch/processes/spawner/number_record.h"
 #include "launch/processes/text/recorded_text.h"
 #include "launch/processes/text/text_samples.h"
 #include "launch/processes/text/timely_samples.h"
@@ -75,6 +76,9 @@ Result<OpenedRun> open_run(const RunDirectory& run, const SpawnerProcessOptions&
     opened.start = start.value();
     if (auto status = check_steps(options.stop_at_step, opened.start.version); !status) return status.failure();
   }
+  auto on_record = NumberRecord::read(run.processes());
+  if (!on_record) return on_record.failure();
+  opened.on_record = std::move(*on_record);
   if (auto status = check_journal(opened.saved, *opened.journal, options.is_restarted); !status)
     return status.failure();
   // A person's start takes the kernels that it finds.

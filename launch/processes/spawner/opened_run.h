@@ -5,10 +5,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "launch/commands/run/processes.h"
 #include "launch/processes/start_points.h"
+#include "messages/cluster.h"
 #include "runtime/pipeline/dispatch.h"
 
 namespace shoal {
@@ -21,7 +24,8 @@ struct OpenedRun {
   Term term;
   StartPoint start;
   SavedStates saved;
-  bool is_taken_over = false;  // processes of the run may come back to where it was
+  bool is_taken_over = false;                    // processes of the run may come back to where it was
+  std::optional<std::vector<Peer>> on_record{};  // who had which number (number_record.h)
 };
 
 // Begins the next term of the run's journal. Errors: as of what is read, kInvalidData with what to do.

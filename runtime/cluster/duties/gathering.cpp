@@ -20,7 +20,7 @@ Answers GatheringDuty::on(const Join& join, Instant /*now*/) {
     answers.send(to_node_agent(join.previous), end_of_lost(roster_.processes.find(join.previous)->is_evicted));
     return answers;
   }
-  const bool is_back = is_return(join);
+  const bool is_back = is_return(join) && roster_.processes.may_come_back(join);
   const auto is_member = [this](const ServedReplica& served) { return truth_.view().contains(served.replica); };
   const bool has_state = is_back && std::ranges::any_of(join.serves, is_member);
   const auto answer = roster_.processes.admit(join, is_back ? join.previous : numbers_.next_process(),
@@ -52,6 +52,9 @@ void GatheringDuty::let_in(const Join& join, const Admitted& admitted, Answers& 
   const SupervisorConfig& config = truth_.config;
   const ProcessIncarnation process = admitted.process;
   if (admitted.is_new) numbers_.take_process();
+  if (admitted.is_new && is_return(join)) {
+    answers.note(compose(join.name, " says that it was process ", join.previous, ", which it is not on record as"));
+  }
   answers.send(to_node_agent(process), Welcome{join.nonce, process, config.run, truth_.history.branch(), config.term,
                                                JournalPosition{}, config.config_toml});
   answers.tell(Welcomed{process});

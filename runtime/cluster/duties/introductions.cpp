@@ -1,7 +1,9 @@
 // Sends two lists, each to everybody who is in.
 #include "runtime/cluster/duties/introductions.h"
 
-#include <string_view>
+#include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace shoal {
 
@@ -15,8 +17,10 @@ constexpr Duration kParting = std::chrono::seconds(3);  // longer than a process
 }  // namespace
 
 Answers IntroductionDuty::on(const TermBegins& /*begins*/, Instant now) {
+  Answers answers;
   told_at_ = now;
-  return {};
+  if (truth_.roster.processes.has_record()) send_peers(answers, now);
+  return answers;
 }
 
 Answers IntroductionDuty::on(const ProcessGone& gone, Instant now) {
@@ -52,20 +56,32 @@ Answers IntroductionDuty::on(const TickCame& /*tick*/, Instant now) {
   if (std::erase_if(parting_, is_over) > 0) send_peers(answers, now);
   if (now - told_at_ < kAgain) return answers;
   told_at_ = now;
+  if (truth_.phase != RunPhase::kReturning) names_awaited_ = false;  // its router remembers them
   send_peers(answers, now);
   for (const ProcessIncarnation process : truth_.roster.processes.alive()) send_revoked(process, answers);
   return answers;
 }
 
+// Without a record the spawner's router does not know whom to keep the numbers of those for that are not back.
 void IntroductionDuty::send_peers(Answers& answers, Instant now) {
-  if (truth_.phase == RunPhase::kReturning) return;
   const ProcessDirectory& processes = truth_.roster.processes;
-  Peers peers{truth_.config.run, truth_.config.term, ++serial_, processes.peers()};
+  const bool is_returning = truth_.phase == RunPhase::kReturning;
+  if (is_returning && !processes.has_record()) return;
+  ++serial_;
+  const Peers peers = peers_in(now);
+  Peers own = peers;
+  if (names_awaited_) std::ranges::copy(processes.awaited(), std::back_inserter(own.peers));
+  answers.send(router_of(kSpawnerProcess), std::move(own));
+  if (is_returning) return;
+  for (const ProcessIncarnation process : processes.alive()) answers.send(router_of(process), peers);
+}
+
+Peers IntroductionDuty::peers_in(Instant now) const {
+  Peers peers{truth_.config.run, truth_.config.term, serial_, truth_.roster.processes.peers()};
   for (const auto& [process, parting] : parting_) {
     if (now < parting.until) peers.peers.push_back(parting.peer);
   }
-  answers.send(router_of(kSpawnerProcess), peers);
-  for (const ProcessIncarnation process : processes.alive()) answers.send(router_of(process), peers);
+  return peers;
 }
 
 // To its router, which refuses connections by it.

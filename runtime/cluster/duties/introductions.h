@@ -5,7 +5,8 @@
 // storage, which closes its link to a process that is no longer named.
 //
 // No list is sent while members come back to a restarted spawner: a member that is not back yet would lose its links to
-// the others.
+// the others. Only the spawner's own router is told then, also of those that are awaited: nobody else takes their
+// numbers meanwhile (S-7).
 #pragma once
 
 #include <map>
@@ -35,6 +36,7 @@ class IntroductionDuty {
   };
 
   void send_peers(Answers& answers, Instant now);
+  [[nodiscard]] Peers peers_in(Instant now) const;
   void send_revoked(ProcessIncarnation process, Answers& answers) const;
 
   const Truth& truth_;
@@ -42,6 +44,7 @@ class IntroductionDuty {
   Instant told_at_{};
   std::map<ProcessIncarnation, Parting> parting_;  // whoever left a moment ago
   std::uint64_t serial_ = 0;                       // of the newest list of peers
+  bool names_awaited_ = true;                      // to the spawner's router
 };
 
 }  // namespace shoal

@@ -228,7 +228,8 @@ TEST(MailRoom, AShardThatHasComeIsToldToTheSupervisorBeforeItIsWritten) {
   NetworkWithStorage net;
   const auto disk = net.attach(4, Role::kStorage);
   net.save();
-  EXPECT_EQ(disk->all<SaveShard>().size(), 1U);
+  ASSERT_EQ(disk->all<SaveShard>().size(), 1U);
+  EXPECT_EQ(disk->all<SaveShard>()[0].process, ProcessIncarnation{2}) << "by the link that it came over";
   const auto told = net.supervisor->all<StateProgress>();
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0], (StateProgress{{}, 30, StageId{0}, kFirst, {}, true, 400, 800}));

@@ -39,6 +39,17 @@ TEST(RouteHints, SayWhereAReplicaIsThatSavesItsState) {
   EXPECT_EQ(hints.process_of(Incarnation{12}), ProcessIncarnation{5}) << "storage asks for more of it";
 }
 
+TEST(RouteHints, S7NobodyElseIsAskedForTheShardOfAReplicaThatSaves) {
+  RouteHints hints;
+  SaveShard shard;
+  shard.replica = Incarnation{12};
+  for (const std::uint64_t process : {5U, 6U}) hints.read(kLink, node(process), shard);
+  EXPECT_EQ(hints.process_of(Incarnation{12}), ProcessIncarnation{5});
+  hints.keep_those([](ProcessIncarnation process) { return process == ProcessIncarnation{6}; });
+  hints.read(kLink, node(6), shard);
+  EXPECT_EQ(hints.process_of(Incarnation{12}), ProcessIncarnation{6});
+}
+
 TEST(RouteHints, SayWhichLinkTheNewestJoinCameBy) {
   RouteHints hints;
   hints.read(LinkId{1}, node(5), join_of(77));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 
 #include "runtime/base/compose.h"
 #include "tests/runtime/storage/shards.h"
@@ -15,6 +16,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Instant kNow = Instant{} + 1h;
+constexpr ProcessIncarnation kHome{9};       // of those that Entries adds
+constexpr ProcessIncarnation kStranger{66};  // a process of the run that serves nothing
 
 // A journal that goes on after view_of().
 class Entries {
@@ -26,7 +29,7 @@ class Entries {
     return (*this)(commit);
   }
   JournalEntry add(std::uint32_t stage, Incarnation replica, std::uint64_t version) {
-    return (*this)(AddReplica{StageId{stage}, {}, replica, ProcessIncarnation{9}, version});
+    return (*this)(AddReplica{StageId{stage}, {}, replica, kHome, version});
   }
   JournalEntry remove(std::uint32_t stage, Incarnation replica) {
     return (*this)(RemoveReplica{StageId{stage}, replica, "a test"});
@@ -37,15 +40,21 @@ class Entries {
   std::uint64_t position_ = 1000;
 };
 
-SaveShard by(Incarnation replica, SaveShard shard) {
+SaveShard by(Incarnation replica, SaveShard shard, ProcessIncarnation process = kHome) {
   shard.replica = replica;
+  shard.process = process;
+  return shard;
+}
+SaveShard from(ProcessIncarnation process, SaveShard shard) {
+  shard.process = process;
   return shard;
 }
 
-// "taken", "refused" or "held".
+// "taken", "refused", "dropped" or "held".
 std::string word_of(const ShardAdmission::Decisions& decisions) {
   if (!decisions.taken.empty()) return "taken";
-  return decisions.refused.empty() ? "held" : "refused";
+  if (!decisions.refused.empty()) return "refused";
+  return decisions.dropped.empty() ? "held" : "dropped";
 }
 
 struct Admission {
@@ -60,7 +69,7 @@ TEST(ShardAdmission, TakesWhatMembersSaveOfACommittedState) {
   Admission admission;
   EXPECT_EQ(admission.offer(shard_of(10, 0, 2, 1)), "taken");
   EXPECT_EQ(admission.offer(shard_of(9, 1, 2, 1)), "taken");
-  EXPECT_EQ(admission.offer(by(saver_of(1), shard_of(10, 0, 2, 1))), "refused") << "of the other stage";
+  EXPECT_EQ(admission.offer(by(saver_of(1), shard_of(10, 0, 2, 1), home_of(1))), "refused") << "of the other stage";
   EXPECT_EQ(admission.offer(shard_of(10, 0, 1, 1)), "refused") << "a checkpoint of one stage";
   EXPECT_EQ(admission.offer(shard_of(10, 0, 3, 1)), "refused");
   EXPECT_EQ(admission.offer(shard_of(10, 0, 2, 0)), "refused") << "of a branch that was left";
@@ -71,11 +80,45 @@ TEST(ShardAdmission, TakesWhatMembersSaveOfACommittedState) {
 
 TEST(ShardAdmission, JudgesTheFirstPieceOfAShard) {
   Admission admission;
-  SaveShard piece = by(Incarnation{77}, shard_of(10, 0, 2, 1));
+  SaveShard piece = shard_of(11, 0, 2, 1);
   piece.bytes_total = 10 * piece.image.byte_count();
   EXPECT_EQ(admission.offer(piece), "held");
   piece.offset = piece.image.byte_count();
   EXPECT_EQ(admission.offer(piece), "taken") << "the intake knows whether it asked for it";
+  EXPECT_EQ(admission.offer(from(kStranger, piece)), "dropped") << "it was not asked";
+  EXPECT_EQ(admission.offer(by(Incarnation{77}, piece)), "dropped") << "nor was this one";
+}
+
+// Storage cannot tell their bytes from those of the member itself.
+TEST(ShardAdmission, S7NobodyElseSavesForAMemberThatServesOrWasRemoved) {
+  Admission admission;
+  Entries entries;
+  entries.branch = Branch{1};
+  const SaveShard shard = shard_of(10, 0, 2, 1);
+  EXPECT_EQ(admission.offer(from(kStranger, shard)), "dropped");
+  EXPECT_EQ(admission.offer(from(home_of(1), shard)), "dropped") << "a member, too";
+  (void)admission.core.follow(entries.remove(0, saver_of(0)));
+  EXPECT_EQ(admission.offer(from(kStranger, shard)), "dropped");
+  EXPECT_EQ(admission.offer(from(home_of(1), shard)), "dropped");
+  const auto dropped = admission.core.offer(from(kStranger, shard), kNow).dropped;
+  ASSERT_EQ(dropped.size(), 1U);
+  EXPECT_EQ(dropped[0].replica, saver_of(0));
+  EXPECT_EQ(dropped[0].sender, kStranger);
+  EXPECT_EQ(admission.offer(shard), "taken") << "the control: from its own process";
+}
+
+// A replica's number can be guessed before the journal here has it.
+TEST(ShardAdmission, S7AShardThatCameBeforeItsReplicaWasKnownIsItsOwnOrDropped) {
+  Admission admission;
+  Entries entries;
+  entries.branch = Branch{1};
+  const SaveShard own = by(Incarnation{7}, shard_of(10, 1, 2, 1));
+  EXPECT_EQ(admission.offer(own), "held");
+  EXPECT_EQ(admission.offer(from(kStranger, own)), "held") << "and takes nobody's place";
+  const auto added = admission.core.follow(entries.add(1, Incarnation{7}, 10));
+  EXPECT_EQ(added.taken, std::vector{own});
+  EXPECT_EQ(added.dropped.size(), 1U);
+  EXPECT_TRUE(admission.core.is_empty());
 }
 
 TEST(ShardAdmission, TakesWhatItHeldOnceTheJournalTellsOfIt) {
@@ -195,7 +238,8 @@ TEST(ShardAdmission, S6RemembersSoManyFormerMembers) {
 }
 
 // A run with members that come and go, each of which saves after a commit; storage reads the journal late, and shards
-// come in any order. A replica that never serves sends what it likes.
+// come in any order. A replica that never serves sends what it likes, and a process that serves none sends a shard in
+// the name of any.
 TEST(ShardAdmission, TakesAllThatMembersSaveAndNothingElseHoweverLateTheJournalIs) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(compose("seed ", seed));
@@ -206,6 +250,7 @@ TEST(ShardAdmission, TakesAllThatMembersSaveAndNothingElseHoweverLateTheJournalI
   View truth = view_of(2, 0);
   std::vector<JournalEntry> journal;
   std::vector<SaveShard> shards;
+  std::set<Incarnation> real{saver_of(0), saver_of(1)};
   const auto append = [&](JournalEntry entry) {
     truth.apply(entry);
     journal.push_back(std::move(entry));
@@ -213,17 +258,21 @@ TEST(ShardAdmission, TakesAllThatMembersSaveAndNothingElseHoweverLateTheJournalI
   for (std::uint64_t turn = 0; turn < 200; ++turn) {
     const auto stage = static_cast<std::uint32_t>(below(2));
     const auto& members = truth.replicas_of(StageId{stage});
-    if (below(5) == 0) append(entries.add(stage, Incarnation{200 + turn}, truth.committed_steps()));
+    const bool has_joiner = below(5) == 0;
+    if (has_joiner) append(entries.add(stage, *real.insert(Incarnation{200 + turn}).first, truth.committed_steps()));
     if (below(5) == 0 && members.size() > 1) append(entries.remove(stage, members[below(members.size())].incarnation));
     append(entries.commit(truth.committed_steps()));
     const Incarnation saver = truth.replicas_of(StageId{stage})[0].incarnation;
-    shards.push_back(by(saver, shard_of(truth.committed_steps(), stage, 2)));
+    shards.push_back(by(saver, shard_of(truth.committed_steps(), stage, 2), truth.find(saver)->process));
+    const Incarnation another = below(4) == 0 ? saver_of(stage) : Incarnation{200 + below(turn + 5)};
+    shards.push_back(by(another, shard_of(truth.committed_steps(), stage, 2), kStranger));
     shards.push_back(by(stranger, shard_of(below(300), stage, 2, static_cast<std::uint32_t>(below(2)))));
   }
   ShardAdmission admission;
   std::vector<SaveShard> taken;
-  const auto note = [&taken](ShardAdmission::Decisions decisions) {
-    for (const StateUnavailable& refused : decisions.refused) EXPECT_EQ(refused.replica, Incarnation{77});
+  const auto note = [&](ShardAdmission::Decisions decisions) {
+    for (const StateUnavailable& refused : decisions.refused) EXPECT_FALSE(real.contains(refused.replica));
+    for (const auto& dropped : decisions.dropped) EXPECT_EQ(dropped.sender, kStranger);
     std::move(decisions.taken.begin(), decisions.taken.end(), std::back_inserter(taken));
   };
   note(admission.begin_at(view_of(2, 0)));
@@ -235,7 +284,7 @@ TEST(ShardAdmission, TakesAllThatMembersSaveAndNothingElseHoweverLateTheJournalI
   note(admission.give_up(kNow + 1h));
   EXPECT_TRUE(admission.is_empty());
   EXPECT_EQ(taken.size(), 200U);
-  for (const SaveShard& shard : taken) EXPECT_NE(shard.replica, stranger);
+  for (const SaveShard& shard : taken) EXPECT_TRUE(shard.replica != stranger && shard.process != kStranger);
 }
 
 }  // namespace

@@ -61,8 +61,9 @@ inline Result<std::string> read_in_pieces(ImageSource& source, std::size_t size)
   return text;
 }
 
-// The replica that saves a stage here.
+// The replica that saves a stage here, and its process.
 inline Incarnation saver_of(std::uint32_t stage) { return Incarnation{100 + stage}; }
+inline ProcessIncarnation home_of(std::uint32_t stage) { return ProcessIncarnation{2 + stage}; }
 
 // Makes the view of a journal in which each stage has its saver.
 inline View view_of(std::uint32_t stages, std::uint64_t committed, std::uint32_t branch = 0) {
@@ -71,7 +72,7 @@ inline View view_of(std::uint32_t stages, std::uint64_t committed, std::uint32_t
   state.branch = Branch{branch};
   state.committed_steps = committed;
   for (std::uint32_t stage = 0; stage < stages; ++stage) {
-    state.stages.push_back({{{saver_of(stage), {}, ProcessIncarnation{2 + stage}}}, {}});
+    state.stages.push_back({{{saver_of(stage), {}, home_of(stage)}}, {}});
   }
   return View(state);
 }
@@ -88,6 +89,7 @@ inline SaveShard shard_of(std::uint64_t step, std::uint32_t stage, std::uint32_t
   shard.stage = StageId{stage};
   shard.stages = stages;
   shard.replica = saver_of(stage);
+  shard.process = home_of(stage);
   shard.image = state_image(names, step);
   return shard;
 }

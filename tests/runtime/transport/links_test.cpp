@@ -244,6 +244,88 @@ TEST(Links, S7TheSpawnerGivesANumberToWhoClaimsThatOfAnother) {
   EXPECT_EQ(links.table.link_to(ProcessIncarnation{6}), LinkId{2});
 }
 
+LinkSelf storage(std::optional<ProcessIncarnation> process = ProcessIncarnation{9}) {
+  return {ProcessRole::kStorage, process, "storage", kRun, Term{3}};
+}
+
+// Storage keeps what others send: until it has heard who has a number, whoever says it may be anybody.
+TEST(Links, S7StorageAnswersANumberOnceItIsNamed) {
+  for (const char* name : {"evil", "node"}) {
+    Links links(storage(std::nullopt));
+    ASSERT_TRUE(links.table.stranger(LinkId{1}, links.now));
+    EXPECT_TRUE(links.table.hello(LinkId{1}, hello_as(5, name), links.now).empty());
+    EXPECT_FALSE(links.table.link_to(ProcessIncarnation{5}));
+    EXPECT_TRUE(links.table.identify(ProcessIncarnation{9}, kRun, Term{3}, links.now).empty()) << "nor is it then";
+    ASSERT_TRUE(links.table.identity(LinkId{1}));
+    EXPECT_FALSE(may_say(*links.table.identity(LinkId{1}), SaveShard{}));
+    const auto named = links.table.peers(peers_of({5}));
+    const bool is_honest = std::string(name) == "node";
+    EXPECT_EQ(of_type<SendHello>(named).size(), is_honest ? 1U : 0U) << name;
+    EXPECT_EQ(of_type<CloseLink>(named).size(), is_honest ? 0U : 1U) << name;
+    EXPECT_EQ(links.table.link_to(ProcessIncarnation{5}).has_value(), is_honest) << name;
+  }
+}
+
+TEST(Links, S7OfTwoThatClaimOneNumberTheOneThatPeersNameHasIt) {
+  Links links(storage());
+  for (const std::uint64_t link : {1U, 2U, 3U}) ASSERT_TRUE(links.table.stranger(LinkId{link}, links.now));
+  for (const std::uint64_t link : {1U, 3U}) {
+    (void)links.table.hello(LinkId{link}, hello_as(5, "evil"), links.now);
+  }
+  (void)links.table.hello(LinkId{2}, hello_of(5, false), links.now);
+  EXPECT_EQ(of_type<CloseLink>(links.table.peers(peers_of({5}))).size(), 2U);
+  EXPECT_EQ(links.table.link_to(ProcessIncarnation{5}), LinkId{2});
+}
+
+TEST(Links, S7ANumberThatIsNamedTakesThePlaceOfOneThatWasClaimedBefore) {
+  Links links(storage());
+  (void)links.table.peers(peers_of({6}));
+  ASSERT_TRUE(links.table.stranger(LinkId{1}, links.now));
+  (void)links.table.hello(LinkId{1}, hello_of(5, false), links.now);
+  (void)links.table.hello(LinkId{1}, hello_of(6, false), links.now);
+  EXPECT_EQ(links.table.link_to(ProcessIncarnation{6}), LinkId{1});
+  EXPECT_TRUE(of_type<CloseLink>(links.after(3000ms)).empty()) << "it waits for no name";
+}
+
+TEST(Links, S6StorageDoesNotWaitForANumberForEver) {
+  Links links(storage());
+  ASSERT_TRUE(links.table.stranger(LinkId{1}, links.now));
+  (void)links.after(1500ms);
+  (void)links.table.hello(LinkId{1}, hello_of(5, false), links.now);
+  EXPECT_TRUE(of_type<CloseLink>(links.after(1500ms)).empty()) << "Peers may be on their way";
+  EXPECT_EQ(of_type<CloseLink>(links.after(1500ms)).size(), 1U);
+  EXPECT_TRUE(links.table.peers(peers_of({5})).empty());
+}
+
+// A process that the run has given up may live on, and say its last words.
+TEST(Links, S7TheNumberOfAProcessThatLeftStaysItsOwn) {
+  for (const LinkSelf& self :
+       {node(9), storage(), LinkSelf{ProcessRole::kSpawner, kSpawnerProcess, "s", kRun, Term{3}}}) {
+    Links links(self);
+    (void)links.table.peers(peers_of({5}, 1));
+    (void)links.table.peers(peers_of({}, 2));
+    ASSERT_TRUE(links.table.stranger(LinkId{1}, links.now) && links.table.stranger(LinkId{2}, links.now));
+    (void)links.table.hello(LinkId{1}, hello_as(5, "evil"), links.now);
+    EXPECT_FALSE(links.table.link_to(ProcessIncarnation{5}));
+    (void)links.table.hello(LinkId{2}, hello_of(5, false), links.now);
+    EXPECT_EQ(links.table.link_to(ProcessIncarnation{5}), LinkId{2});
+  }
+}
+
+TEST(Links, S6RemembersSoManyNamesOfThoseWhoLeft) {
+  Links links(node(1));
+  std::vector<std::uint64_t> there;
+  for (std::uint64_t process = 2; process <= kFormerNamesMax + 3; ++process) there.push_back(process);
+  std::uint64_t serial = 0;
+  for (; !there.empty(); there.erase(there.begin())) (void)links.table.peers(peers_of(there, ++serial));
+  (void)links.table.peers(peers_of({}, ++serial));  // they have left one after the other, two too many
+  for (const std::uint64_t process : {std::uint64_t{2}, std::uint64_t{3}, std::uint64_t{4}, kFormerNamesMax + 3}) {
+    ASSERT_TRUE(links.table.stranger(LinkId{process}, links.now));
+    (void)links.table.hello(LinkId{process}, hello_as(process, "evil"), links.now);
+    EXPECT_EQ(links.table.link_to(ProcessIncarnation{process}).has_value(), process <= 3) << process;
+  }
+}
+
 TEST(Links, S7ANumberOnceSaidStays) {
   Links links(node(2));
   (void)links.table.peers(peers_of({5, 6}));

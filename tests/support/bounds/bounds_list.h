@@ -39,6 +39,7 @@ inline constexpr std::array kBoundsList = {
     ListedBound{"journal.totals_kept", 2, 6},
     ListedBound{"links.bytes_ahead_of_the_journal", 1, 2048},
     ListedBound{"links.bytes_for_absent_peers", 4096, 16384},
+    ListedBound{"links.former_names", 0, 0, "Links.S6RemembersSoManyNamesOfThoseWhoLeft"},
     ListedBound{"links.orders_for_absent_actors", 0, 0, "OrdersForAbsent.S6AreBounded"},
     ListedBound{"links.route_hints", 1, 4},
     ListedBound{"links.strangers", 2, 4},

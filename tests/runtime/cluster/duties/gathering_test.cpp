@@ -69,6 +69,28 @@ TEST_F(GatheringDutyTest, KnowsAMemberOfAnEarlierTerm) {
   EXPECT_EQ(told<CameBack>(taken_over.on(join, now)).size(), 1U);
 }
 
+// The spawner before this one wrote down that process 3 is node1.
+TEST_F(GatheringDutyTest, S7GivesANumberOfAnEarlierTermBackToWhomItWasGivenAlone) {
+  truth.roster.processes.await({{ProcessIncarnation{3}, ProcessRole::kNode, "node1", {}}});
+  ReservedNumbers later;
+  later.reserved(NumberKind::kProcess, 1001, 1000);
+  GatheringDuty taken_over{truth, truth.roster, later};
+  Join evil = join_of("evil", 6);
+  evil.previous = ProcessIncarnation{3};
+  const Answers to_evil = taken_over.on(evil, now);
+  EXPECT_TRUE(told<CameBack>(to_evil).empty());
+  ASSERT_EQ(sent<Welcome>(to_evil).size(), 1U);
+  EXPECT_EQ(sent<Welcome>(to_evil)[0].process, ProcessIncarnation{1001});
+  EXPECT_EQ(asked<Note>(to_evil).size(), 1U);
+  Join lost = join_of("node2", 8);
+  lost.previous = ProcessIncarnation{4};  // it is on no record
+  EXPECT_EQ(sent<Welcome>(taken_over.on(lost, now)).at(0).process, ProcessIncarnation{1002});
+  Join own = join_of("node1", 7);
+  own.previous = ProcessIncarnation{3};
+  EXPECT_EQ(told<CameBack>(taken_over.on(own, now)).size(), 1U) << "the control";
+  EXPECT_TRUE(truth.roster.processes.awaited().empty());
+}
+
 TEST_F(GatheringDutyTest, TellsWhoAsksAfterTheEndThatTheRunIsOver) {
   truth.phase = RunPhase::kEnding;
   truth.ending.dismissal.begin(EndRun{0, "done"}, now);

@@ -48,6 +48,27 @@ TEST_F(IntroductionDutyTest, TellsNobodyWhileMembersComeBack) {
   EXPECT_TRUE(duty.on(PeersChanged{}, now).all().empty());
 }
 
+// A member that is not back would lose its links to the others; but nobody else is to take its number meanwhile.
+TEST_F(IntroductionDutyTest, S7KeepsTheNumbersOfThoseThatComeBackAtTheSpawnersRouter) {
+  const Peer away{ProcessIncarnation{11}, ProcessRole::kNode, "node11", {}};
+  truth.roster.processes.await({away, {ProcessIncarnation{12}, ProcessRole::kStorage, "storage", {}}});
+  truth.phase = RunPhase::kReturning;
+  IntroductionDuty taken_over{truth};
+  const auto letters = asked<Letter>(taken_over.on(TermBegins{}, now));
+  ASSERT_EQ(letters.size(), 1U);
+  EXPECT_EQ(letters[0].to.process, kSpawnerProcess);
+  EXPECT_EQ(std::get<Peers>(letters[0].body).peers.size(), 4U);
+  join("storage", ProcessRole::kStorage);
+  EXPECT_EQ(sent<Peers>(taken_over.on(PeersChanged{}, now)).at(0).peers.size(), 4U) << "in the place of the old one";
+  truth.phase = RunPhase::kTraining;
+  const auto lists = sent<Peers>(taken_over.on(PeersChanged{}, now));
+  ASSERT_EQ(lists.size(), 4U);
+  EXPECT_EQ(std::ranges::count(lists[0].peers, away), 1) << "one that comes back at this moment keeps its link";
+  EXPECT_EQ(lists[1].peers.size(), 3U) << "nobody else waits for who is away";
+  now += std::chrono::seconds(10);
+  EXPECT_EQ(std::ranges::count(sent<Peers>(taken_over.on(TickCame{}, now)).at(0).peers, away), 0);
+}
+
 TEST_F(IntroductionDutyTest, SaysItAgainEveryWhile) {
   EXPECT_TRUE(duty.on(TickCame{}, now).all().empty());
   now += std::chrono::seconds(10);
