@@ -213,6 +213,7 @@ nlohmann::ordered_json machine_json(const MachineStatus& machine) {
           {"forward_ms", stated(offer.forward_us, 1e-3)},
           {"threads", offer.threads == 0 ? Json() : Json(offer.threads)},
           {"memory_bytes", offer.memory_bytes == 0 ? Json() : Json(offer.memory_bytes)},
+          {"host_bytes", offer.host_bytes == 0 ? Json() : Json(offer.host_bytes)},
           {"up_mbit_s", stated(offer.up_bit_s, 1e-6)},
           {"down_mbit_s", stated(offer.down_bit_s, 1e-6)},
           {"utilisation", share(figures.utilisation)},

@@ -35,6 +35,7 @@ struct MachineOffer {
   upBitS @4 :UInt64;
   downBitS @5 :UInt64;
   isGpu @6 :Bool;
+  hostBytes @7 :UInt64;
 }
 
 struct DevicePeak {

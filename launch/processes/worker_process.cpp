@@ -196,7 +196,8 @@ void tell_planned(const ExecutorConfig& wanted) {
   if (planned) log_info("node_agent", "stage ", wanted.stage, " is planned on ", wanted.device, " with ", *planned);
 }
 
-// P-25c. Memory and rates are of this worker alone: its keeper has dealt out the node's.
+// P-25c. Memory and rates are of this worker alone: its keeper has dealt out the node's. What lies beneath it is
+// its machine's whole memory.
 MachineOffer offer_of(const WorkerNodeOptions& options, DeviceProbe& probe) {
   MachineOffer offer;
   const auto pace_ms = pace_ms_of(options.device);
@@ -207,6 +208,7 @@ MachineOffer offer_of(const WorkerNodeOptions& options, DeviceProbe& probe) {
   offer.threads = is_on_gpu ? 1 : static_cast<std::uint32_t>(options.threads.value_or(0));
   const auto free_bytes = is_on_gpu ? free_device_memory(options.device) : available_memory();
   offer.memory_bytes = memory_offered(options.limits, free_bytes);
+  offer.host_bytes = host_memory_offered(is_on_gpu, options.device_index, whole_memory());
   offer.up_bit_s = options.limits.up_bit_s.value_or(0);
   offer.down_bit_s = options.limits.down_bit_s.value_or(0);
   return offer;
@@ -290,7 +292,7 @@ std::string file_name(const WorkerNodeOptions& options) {
 // The run's level comes with the Welcome. A trace that is sent lies in the keeper's folder meanwhile.
 std::shared_ptr<Tracer> begin_trace(const WorkerNodeOptions& options, ActorProcess& process) {
   const auto folder = options.trace ? options.trace : options.stream;
-  return folder ? process.keep_trace(*folder, file_name(options), TraceLevel::kOff) : nullptr;
+  return folder ? process.keep_trace(*folder, file_name(options), std::nullopt) : nullptr;
 }
 
 constexpr ControlTimeouts kRenewalTimeouts{1500ms, 3000ms};  // an orderly end waits for them

@@ -39,6 +39,7 @@ SHOAL_FIELDS(MachineOffer) {
   FIELD(up_bit_s, UpBitS);
   FIELD(down_bit_s, DownBitS);
   FIELD(is_gpu, IsGpu);
+  FIELD(host_bytes, HostBytes);
 }
 
 SHOAL_FIELDS(DevicePeak) {

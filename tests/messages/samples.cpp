@@ -170,7 +170,7 @@ void add_cluster(Random& random, std::vector<MessageBody>& out) {
            random(),
            {text(random)},
            {{id<StageId>(random), id<ReplicaId>(random), id<Incarnation>(random), id<Branch>(random), random()}},
-           {random(), random(), small(random), random(), random(), random()}});
+           {random(), random(), small(random), random(), random(), random(), true, random()}});
   out.push_back(Welcome{random(), process, id<RunId>(random), id<Branch>(random), id<Term>(random),
                         id<JournalPosition>(random), text(random)});
   out.push_back(JoinRefused{random(), JoinRefusal::kRunIsOver, text(random)});

@@ -90,13 +90,14 @@ std::string progress_text(const nlohmann::json& answer) {
 
 std::string machine_text(const nlohmann::json& machine) {
   const auto stated = [&](const char* key, double unit) {
-    const auto& value = machine.at(key);
+    const auto value = machine.value(key, nlohmann::json());
     return value.is_null() ? std::uint64_t{0} : static_cast<std::uint64_t>(std::llround(value.get<double>() * unit));
   };
   MachineOffer offer;
   offer.multiply_adds_s = stated("gflops_per_thread", 0.5e9);
   offer.forward_us = stated("forward_ms", 1e3);
   offer.memory_bytes = stated("memory_bytes", 1);
+  offer.host_bytes = stated("host_bytes", 1);
   offer.up_bit_s = stated("up_mbit_s", 1e6);
   offer.down_bit_s = stated("down_mbit_s", 1e6);
   const std::string gives = offer_text(offer);

@@ -1,6 +1,7 @@
 // Asks before a start whether a stage fits the memory of its device, and says of one that fails what it failed with.
-// The machine's memory is not asked about: the plan says how much of it the stage takes. The sentence names the device,
-// what is needed, what is free, and what would fit (runtime/plan/resources/device_fit.h).
+// The machine's memory is not asked about again: a process that begins a stage anew still has that of the one before,
+// and the spawner has placed the stage by what the node stated. The sentence names the device, what is needed, what is
+// free, and what would fit (runtime/plan/resources/device_fit.h).
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include "runtime/cluster/replicas_wanted.h"
 #include "runtime/pipeline/schedule.h"
 #include "runtime/plan/resources/device_fit.h"
+#include "runtime/plan/resources/host_need.h"
 #include "runtime/plan/resources/memory_need.h"
 #include "runtime/plan/resources/step_traffic.h"
 
@@ -16,9 +17,9 @@ void add_letters(StageNeed& need, std::uint64_t up_bytes, std::uint64_t down_byt
   need.down_bytes += static_cast<double>(down_bytes);
 }
 
-StageNeed::OnGpu need_on_gpu(const DeviceNeed& need, const DeviceNeed& bounded) {
+StageNeed::OnGpu need_on_gpu(const DeviceNeed& need, const DeviceNeed& bounded, const HostNeed& on_host) {
   const std::uint64_t context = need.beside - need.communicator;
-  return {bytes_at(need, need.held), context, bytes_at(bounded, bounded.held)};
+  return {bytes_at(need, need.held), context, bytes_at(bounded, bounded.held), total_bytes(on_host), on_host.program};
 }
 
 }  // namespace
@@ -38,10 +39,12 @@ StageSizes stage_sizes(const Config& config) {
     const std::uint32_t wanted = replicas.of(StageId{static_cast<std::uint32_t>(stage)});
     sizes.state_bytes.push_back(one.state_bytes);
     StageNeed need{one.cost * tokens, credit_need(config, *cut, stage, wanted).total_bytes};  // with slow links
-    need.shared_bytes = memory_need(config, *cut, stage, wanted).program;
+    const MemoryNeed of_replica = memory_need(config, *cut, stage, wanted);
+    need.shared_bytes = of_replica.program;
     need.bounded_bytes = credit_need(bounded, *cut, stage, wanted).total_bytes;
     need.credits = credits_per_first_replica(config);
-    need.on_gpu = need_on_gpu(device_need(config, *cut, stage, wanted), device_need(bounded, *cut, stage, wanted));
+    need.on_gpu = need_on_gpu(device_need(config, *cut, stage, wanted), device_need(bounded, *cut, stage, wanted),
+                              host_need(config, of_replica, cut->size(), stage, wanted));
     if (stage > 0) add_letters(need, borders[stage - 1].gradient, borders[stage - 1].activation);
     if (stage < borders.size()) add_letters(need, borders[stage].activation, borders[stage].gradient);
     need.up_bytes /= microbatches;

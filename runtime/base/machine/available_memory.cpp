@@ -38,7 +38,13 @@ struct GroupFiles {
 constexpr GroupFiles kVersion2{"memory.max", "memory.current", "inactive_file"};
 constexpr GroupFiles kVersion1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
 
-// Nothing: no limit.
+// What is asked of a group. Nothing: no limit.
+using OfGroup = std::optional<std::uint64_t> (*)(const fs::path& group, const GroupFiles& files);
+
+std::optional<std::uint64_t> limit_in(const fs::path& group, const GroupFiles& files) {
+  return number_in(group / files.limit);
+}
+
 std::optional<std::uint64_t> left_in(const fs::path& group, const GroupFiles& files) {
   const auto limit = number_in(group / files.limit);
   if (!limit) return std::nullopt;
@@ -53,15 +59,16 @@ std::optional<std::uint64_t> least(std::optional<std::uint64_t> a, std::optional
 
 // The least of the group and of those around it. In a container the path may be the host's: what is not there is passed
 // over, and the root is the container's.
-std::optional<std::uint64_t> left_up_from(const fs::path& root, const fs::path& own, const GroupFiles& files) {
-  std::optional<std::uint64_t> left = left_in(root, files);
+std::optional<std::uint64_t> least_up_from(const fs::path& root, const fs::path& own, const GroupFiles& files,
+                                           OfGroup asked) {
+  std::optional<std::uint64_t> found = asked(root, files);
   fs::path group = root;
   for (const fs::path& part : own.relative_path()) {
-    if (part == "..") return left;  // a group beside the root that this process sees
+    if (part == "..") return found;  // a group beside the root that this process sees
     group /= part;
-    left = least(left, left_in(group, files));
+    found = least(found, asked(group, files));
   }
-  return left;
+  return found;
 }
 
 bool names_memory(std::string_view controllers) {
@@ -69,8 +76,8 @@ bool names_memory(std::string_view controllers) {
 }
 
 // Reads lines of "number:controllers:path"; version 2 has one without controllers.
-std::optional<std::uint64_t> left_in_groups(const MemoryFiles& files) {
-  std::optional<std::uint64_t> left = left_in(files.groups, kVersion2);
+std::optional<std::uint64_t> least_of_groups(const MemoryFiles& files, OfGroup asked) {
+  std::optional<std::uint64_t> found = asked(files.groups, kVersion2);
   std::ifstream own(files.own_group);
   for (std::string line; std::getline(own, line);) {
     const auto first = line.find(':');
@@ -78,18 +85,29 @@ std::optional<std::uint64_t> left_in_groups(const MemoryFiles& files) {
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const std::string path = line.substr(second + 1);
-    if (controllers.empty()) left = least(left, left_up_from(files.groups, path, kVersion2));
-    if (names_memory(controllers)) left = least(left, left_up_from(fs::path(files.groups) / "memory", path, kVersion1));
+    if (controllers.empty()) found = least(found, least_up_from(files.groups, path, kVersion2, asked));
+    if (names_memory(controllers)) {
+      found = least(found, least_up_from(fs::path(files.groups) / "memory", path, kVersion1, asked));
+    }
   }
-  return left;
+  return found;
+}
+
+// The system's figure of this name, within the groups.
+std::optional<std::uint64_t> memory_named(const std::string& name, const MemoryFiles& files, OfGroup asked) {
+  auto of_system = named_in(files.meminfo, name);
+  if (of_system) *of_system *= 1024;
+  return least(of_system, least_of_groups(files, asked));
 }
 
 }  // namespace
 
+std::optional<std::uint64_t> whole_memory(const MemoryFiles& files) {
+  return memory_named("MemTotal:", files, limit_in);
+}
+
 std::optional<std::uint64_t> available_memory(const MemoryFiles& files) {
-  auto available = named_in(files.meminfo, "MemAvailable:");
-  if (available) *available *= 1024;
-  return least(available, left_in_groups(files));
+  return memory_named("MemAvailable:", files, left_in);
 }
 
 std::optional<ProcessMemory> process_memory(const std::string& status) {

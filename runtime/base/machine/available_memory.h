@@ -1,6 +1,7 @@
-// Memory that programs of this machine may still take: what the system calls available, within the limits of the
-// control group that this process is in and of those around it, as Slurm, systemd and containers set them (version 2,
-// or version 1 where that has the memory); and memory that this process has. Linux only.
+// Memory that programs of this machine may have, and what they may still take: all of it, and what the system calls
+// available, within the limits of the control group that this process is in and of those around it, as Slurm, systemd
+// and containers set them (version 2, or version 1 where that has the memory); and memory that this process has. Linux
+// only.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,8 @@ struct MemoryFiles {
   std::string own_group = "/proc/self/cgroup";
 };
 
+// Bytes, whoever has them now. Nothing: the system does not say.
+[[nodiscard]] std::optional<std::uint64_t> whole_memory(const MemoryFiles& files = {});
 // Bytes. Nothing: the system does not say.
 [[nodiscard]] std::optional<std::uint64_t> available_memory(const MemoryFiles& files = {});
 

@@ -1,6 +1,8 @@
 // The greedy assignment looks ahead only for memory: a machine is not spent where another one, which fits nowhere else,
 // could serve. Stages that need more than a machine gives need more than every smaller machine, too, so counting is
-// enough (Hall's theorem for nested sets).
+// enough (Hall's theorem for nested sets). Where workers share a machine's memory that does not hold all they could
+// serve, counting may allow what is not possible: then places are packed, the largest first, which may miss what only
+// trying all would find.
 #include "runtime/cluster/balance/machine_places.h"
 
 #include <algorithm>
@@ -8,26 +10,17 @@
 #include <functional>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <tuple>
 
-#include "runtime/base/compose.h"
 #include "runtime/base/ensure.h"
-#include "runtime/base/text/enumerate.h"
-#include "runtime/base/text/quantity_words.h"
+#include "runtime/cluster/balance/host_room.h"
 
 namespace shoal {
 namespace {
 
 constexpr double kAlike = 1.5;           // below this ratio measured speeds do not tell machines apart
 constexpr double kLeastSwapRise = 1e-9;  // relative; below it rounding would swap machines for ever
-constexpr std::uint64_t kEndless = ~std::uint64_t{0};
-constexpr const char* kGpuSettings = "a lower pipeline.credits, a smaller batch.microbatch, or pipeline.recompute=true";
-
-StageNeed need_of(const std::vector<StageNeed>& needs, std::size_t stage) {
-  return stage < needs.size() ? needs[stage] : StageNeed{};
-}
 
 std::vector<MachineOffer> offers_of(const std::vector<Worker>& workers) {
   std::vector<MachineOffer> offers;
@@ -43,14 +36,25 @@ std::size_t total(const std::vector<std::uint32_t>& places) {
   return std::accumulate(places.begin(), places.end(), std::size_t{0});
 }
 
-// As an option takes it, not less: "21.4G".
-std::string memory_option(std::uint64_t bytes) {
-  constexpr double kGiga = 1e9;
-  constexpr double kMega = 1e6;
-  const auto value = static_cast<double>(bytes);
-  const bool is_large = value >= kGiga;
-  return compose(number_text(std::ceil(10 * value / (is_large ? kGiga : kMega)) / 10, 1), is_large ? "G" : "M");
+std::uint64_t host_memory_on(const MachineOffer& offer, const StageNeed& need) {
+  const HostTake take = host_take(need);
+  return offer.is_gpu ? take.on_gpu : take.on_processor;
 }
+
+// Says whether the machines have room for any stage on each of their workers.
+bool are_hosts_ample(const std::vector<Worker>& workers, const std::vector<StageNeed>& needs) {
+  HostRoom room(workers);
+  for (std::size_t worker = 0; worker < workers.size(); ++worker) {
+    std::uint64_t most = 0;
+    for (const StageNeed& need : needs) most = std::max(most, host_memory_on(workers[worker].offer, need));
+    if (!room.holds(worker, most)) return false;
+    room.take(worker, most);
+  }
+  return true;
+}
+
+// Whose machine is taken first, of those that have room.
+enum class HostOrder : std::uint8_t { kRoomiest, kTightest };
 
 class Places {
  public:
@@ -58,6 +62,8 @@ class Places {
       : workers_(workers),
         wanted_(wanted),
         is_alike_(are_alike(offers_of(workers), wanted.needs, wanted.threads)),
+        room_(workers),
+        are_hosts_ample_(are_hosts_ample(workers, wanted.needs)),
         do_all_fit_(std::ranges::all_of(workers, [&](const Worker& one) { return fits_all(one, wanted.needs); })),
         open_(wanted.replicas),
         capacity_(wanted.replicas.size(), 0),
@@ -69,12 +75,16 @@ class Places {
     });
   }
 
+  // True: where fill() finds nothing there is nothing to be found.
+  [[nodiscard]] bool counts_exactly() const { return are_hosts_ample_; }
+
   // False: some place cannot be filled.
   [[nodiscard]] bool fill() {
     if (!can_fill()) return false;
     std::vector<std::size_t> misfits;  // fit no stage that had a place when it was their turn
     while (std::ranges::any_of(open_, [](std::uint32_t places) { return places > 0; })) {
-      ENSURE(!left_.empty(), "a machine for each open place");
+      ENSURE(!left_.empty() || !are_hosts_ample_, "a machine for each open place");
+      if (left_.empty()) return false;
       const std::size_t worker = left_.front();
       left_.erase(left_.begin());
       if (const auto stage = best_stage(worker)) {
@@ -84,8 +94,25 @@ class Places {
       }
     }
     left_.insert(left_.begin(), misfits.begin(), misfits.end());
-    for (std::size_t i = 0; i < workers_.size() && swap_with_weakest(); ++i) {
+    raise_the_weakest();
+    return true;
+  }
+
+  // The same whatever the speeds: what takes most of a machine comes first. False: not in this order.
+  [[nodiscard]] bool pack(HostOrder order) {
+    for (const std::size_t stage : stages_by_need()) {
+      const auto cost = [&](std::size_t worker) {
+        const std::uint64_t room = room_.left(worker);
+        return std::tuple(!fits_stage(worker, stage), workers_[worker].choice,
+                          order == HostOrder::kTightest ? room : ~room);
+      };
+      const auto best = std::ranges::min_element(left_, {}, cost);
+      if (best == left_.end() || !fits_stage(*best, stage)) return false;
+      const std::size_t worker = *best;
+      left_.erase(best);
+      take(worker, stage);
     }
+    raise_the_weakest();
     return true;
   }
 
@@ -108,8 +135,26 @@ class Places {
     if (is_alike_) return 1;
     return rate_of(workers_[worker].offer, need_of(wanted_.needs, stage), wanted_.threads);
   }
-  [[nodiscard]] bool fits_stage(std::size_t worker, std::size_t stage) const {
+  [[nodiscard]] std::uint64_t host_bytes(std::size_t worker, std::size_t stage) const {
+    return host_memory_on(workers_[worker].offer, need_of(wanted_.needs, stage));
+  }
+  // Says whether it would, if no other worker of its node served any.
+  [[nodiscard]] bool fits_alone(std::size_t worker, std::size_t stage) const {
     return fits(workers_[worker].offer, need_of(wanted_.needs, stage));
+  }
+  [[nodiscard]] bool fits_stage(std::size_t worker, std::size_t stage) const {
+    return fits_alone(worker, stage) && room_.holds(worker, host_bytes(worker, stage));
+  }
+
+  // The stage of each place, what needs most first.
+  [[nodiscard]] std::vector<std::size_t> stages_by_need() const {
+    std::vector<std::size_t> stages;
+    for (std::size_t stage = 0; stage < open_.size(); ++stage) stages.insert(stages.end(), open_[stage], stage);
+    std::ranges::stable_sort(stages, std::greater<>(), [&](std::size_t stage) {
+      const StageNeed need = need_of(wanted_.needs, stage);
+      return std::pair(host_take(need), need.memory_bytes);
+    });
+    return stages;
   }
 
   // For each stage: the open places of it and of stages that need more are no more than the machines left for them.
@@ -125,6 +170,23 @@ class Places {
           left_, [&](std::size_t worker) { return memory_given(workers_[worker].offer) >= need; });
       if (places > static_cast<std::size_t>(machines)) return false;
     }
+    return are_hosts_ample_ || can_hosts_fill();
+  }
+
+  // The same of the machines beneath the workers.
+  [[nodiscard]] bool can_hosts_fill() const {
+    for (std::size_t stage = 0; stage < open_.size(); ++stage) {
+      const HostTake take = host_take(need_of(wanted_.needs, stage));
+      HostTake least = take;
+      std::size_t places = 0;
+      for (std::size_t other = 0; other < open_.size(); ++other) {
+        const HostTake more = host_take(need_of(wanted_.needs, other));
+        if (more < take) continue;
+        places += open_[other];
+        least = {std::min(least.on_gpu, more.on_gpu), std::min(least.on_processor, more.on_processor)};
+      }
+      if (places > room_.takers(left_, least)) return false;
+    }
     return true;
   }
 
@@ -135,7 +197,9 @@ class Places {
     for (std::size_t stage = 0; stage < open_.size(); ++stage) {
       if (open_[stage] == 0 || !fits_stage(worker, stage)) continue;
       --open_[stage];
+      room_.take(worker, host_bytes(worker, stage));
       const bool can = can_fill();
+      room_.give_back(worker, host_bytes(worker, stage));
       ++open_[stage];
       if (!can) continue;
       const auto beside = std::ranges::count_if(
@@ -148,8 +212,14 @@ class Places {
 
   void take(std::size_t worker, std::size_t stage) {
     --open_[stage];
+    room_.take(worker, host_bytes(worker, stage));
     capacity_[stage] += rate(worker, stage);
     members_[stage].push_back(worker);
+  }
+
+  void raise_the_weakest() {
+    for (std::size_t i = 0; i < workers_.size() && swap_with_weakest(); ++i) {
+    }
   }
 
   // Exchanges a machine of the weakest stage with one of another stage, or with a spare, so that the weaker of both
@@ -180,14 +250,30 @@ class Places {
     if (best.own == nullptr) return false;
     capacity_[weak] += rate(*best.other, weak) - rate(*best.own, weak);
     if (best.stage) capacity_[*best.stage] += rate(*best.own, *best.stage) - rate(*best.other, *best.stage);
+    room_.give_back(*best.own, host_bytes(*best.own, weak));
+    if (best.stage) room_.give_back(*best.other, host_bytes(*best.other, *best.stage));
+    room_.take(*best.other, host_bytes(*best.other, weak));
+    if (best.stage) room_.take(*best.own, host_bytes(*best.own, *best.stage));
     std::swap(*best.own, *best.other);
     return true;
+  }
+
+  // Says whether the machines beneath both hold what they would serve after the exchange.
+  [[nodiscard]] bool hold_after(std::size_t weak, std::size_t own, std::size_t other,
+                                std::optional<std::size_t> stage) const {
+    const std::uint64_t own_goes = host_bytes(own, weak);
+    const std::uint64_t own_comes = stage ? host_bytes(own, *stage) : 0;
+    const std::uint64_t other_goes = stage ? host_bytes(other, *stage) : 0;
+    const std::uint64_t other_comes = host_bytes(other, weak);
+    if (room_.share(own, other)) return room_.holds(own, own_comes + other_comes, own_goes + other_goes);
+    return room_.holds(own, own_comes, own_goes) && room_.holds(other, other_comes, other_goes);
   }
 
   // The lesser capacity of the stages after the exchange; 0 where a machine would not fit.
   [[nodiscard]] double least_after(std::size_t weak, std::size_t own, std::size_t other,
                                    std::optional<std::size_t> stage) const {
-    if (!fits_stage(other, weak) || (stage && !fits_stage(own, *stage))) return 0;
+    if (!fits_alone(other, weak) || (stage && !fits_alone(own, *stage))) return 0;
+    if (!are_hosts_ample_ && !hold_after(weak, own, other, stage)) return 0;
     const double after = capacity_[weak] + rate(other, weak) - rate(own, weak);
     return stage ? std::min(after, capacity_[*stage] + rate(own, *stage) - rate(other, *stage)) : after;
   }
@@ -195,6 +281,8 @@ class Places {
   const std::vector<Worker>& workers_;
   const PlacesWanted& wanted_;
   bool is_alike_;
+  HostRoom room_;  // beside those that are placed
+  bool are_hosts_ample_;
   bool do_all_fit_;
   std::vector<std::uint32_t> open_;  // places of each stage
   std::vector<double> capacity_;
@@ -202,7 +290,37 @@ class Places {
   std::vector<std::size_t> left_;                  // fastest first
 };
 
+// Nothing: some place cannot be filled, or no way was found.
+std::optional<Places> filled_places(const std::vector<Worker>& workers, const PlacesWanted& wanted) {
+  Places by_speed(workers, wanted);
+  if (by_speed.fill()) return by_speed;
+  if (by_speed.counts_exactly()) return std::nullopt;
+  for (const HostOrder order : {HostOrder::kRoomiest, HostOrder::kTightest}) {
+    Places packed(workers, wanted);
+    if (packed.pack(order)) return packed;
+  }
+  return std::nullopt;
+}
+
+// Says whether the machines hold all of these.
+bool do_hosts_hold(const std::vector<Placement>& placed, const std::vector<Worker>& workers,
+                   const PlacesWanted& wanted) {
+  HostRoom room(workers);
+  for (const Placement& one : placed) {
+    const auto found = std::ranges::find(workers, one.process, &Worker::process);
+    const auto worker = static_cast<std::size_t>(found - workers.begin());
+    const std::uint64_t bytes = host_memory_on(found->offer, need_of(wanted.needs, one.stage.value));
+    if (!room.holds(worker, bytes)) return false;
+    room.take(worker, bytes);
+  }
+  return true;
+}
+
 }  // namespace
+
+StageNeed need_of(const std::vector<StageNeed>& needs, std::size_t stage) {
+  return stage < needs.size() ? needs[stage] : StageNeed{};
+}
 
 bool fits(const MachineOffer& offer, const StageNeed& need) { return fits_together(offer, {need}); }
 
@@ -219,7 +337,17 @@ std::uint64_t memory_of(const std::vector<StageNeed>& needs) {
 bool fits_together(const MachineOffer& offer, const std::vector<StageNeed>& needs) {
   std::vector<StageNeed> there;
   for (const StageNeed& need : needs) there.push_back(need_on(offer, need));
-  return memory_of(there) <= memory_given(offer);
+  return memory_of(there) <= memory_given(offer) && host_memory_of(offer, needs) <= host_memory_given(offer);
+}
+
+std::uint64_t host_memory_of(const MachineOffer& offer, const std::vector<StageNeed>& needs) {
+  std::vector<StageNeed> there;
+  for (const StageNeed& need : needs) {
+    StageNeed& one = there.emplace_back();
+    one.memory_bytes = offer.is_gpu ? need.on_gpu.host_bytes : need.memory_bytes;
+    one.shared_bytes = offer.is_gpu ? need.on_gpu.host_shared_bytes : need.shared_bytes;
+  }
+  return memory_of(there);
 }
 
 StageNeed need_on(const MachineOffer& offer, StageNeed need) {
@@ -237,13 +365,18 @@ PlacesWanted wanted_on(const std::vector<Worker>& workers, PlacesWanted wanted) 
   for (StageNeed& need : wanted.needs) {
     const StageNeed on_gpu = need_on(MachineOffer{.is_gpu = true}, need);
     if (has_gpus && (!has_others || on_gpu.memory_bytes > need.memory_bytes)) need = on_gpu;
-    need.on_gpu = {};
+    need.on_gpu = {0, 0, 0, need.on_gpu.host_bytes, need.on_gpu.host_shared_bytes};
+    if (!has_gpus) need.on_gpu = {};
   }
   return wanted;
 }
 
 std::uint64_t memory_given(const MachineOffer& offer) {
-  return offer.memory_bytes == 0 ? kEndless : offer.memory_bytes;
+  return offer.memory_bytes == 0 ? std::numeric_limits<std::uint64_t>::max() : offer.memory_bytes;
+}
+
+std::uint64_t host_memory_given(const MachineOffer& offer) {
+  return offer.host_bytes == 0 ? std::numeric_limits<std::uint64_t>::max() : offer.host_bytes;
 }
 
 namespace {
@@ -291,14 +424,18 @@ std::optional<std::vector<Placement>> place_alike(const std::vector<Worker>& wor
       std::ranges::all_of(workers, [&](const Worker& worker) { return fits_all(worker, wanted.needs); });
   const bool is_equal = do_all_fit && are_alike(offers_of(workers), wanted.needs, wanted.threads);
   if (is_equal) {
-    return place(workers, static_cast<std::uint32_t>(wanted.replicas.size()), ReplicasWanted(wanted.replicas));
+    auto placed = place(workers, static_cast<std::uint32_t>(wanted.replicas.size()), ReplicasWanted(wanted.replicas));
+    if (!placed || do_hosts_hold(*placed, workers, wanted)) return placed;
   }
-  Places places(workers, wanted);
-  if (!places.fill()) return std::nullopt;
-  return places.placements();
+  auto places = filled_places(workers, wanted);
+  return places ? std::optional(places->placements()) : std::nullopt;
 }
 
 }  // namespace
+
+bool can_fill_places(const std::vector<Worker>& workers, const PlacesWanted& wanted) {
+  return filled_places(workers, wanted).has_value();
+}
 
 std::optional<std::vector<Placement>> place_machines(const std::vector<Worker>& workers, const PlacesWanted& wanted) {
   auto placed = place_alike(workers, wanted);
@@ -309,111 +446,6 @@ std::optional<std::vector<Placement>> place_machines(const std::vector<Worker>& 
     if (!placed && !of_kind.empty() && of_kind.size() < workers.size()) placed = place_alike(of_kind, wanted);
   }
   return placed;
-}
-
-namespace {
-
-// Needs with the credits of the schedule alone.
-std::vector<StageNeed> bounded(std::vector<StageNeed> needs) {
-  for (StageNeed& need : needs) {
-    if (need.bounded_bytes > 0) need.memory_bytes = need.bounded_bytes;
-    if (need.on_gpu.bounded_bytes > 0) need.on_gpu.memory_bytes = need.on_gpu.bounded_bytes;
-  }
-  return needs;
-}
-
-std::string fewer_credits_of(const std::vector<StageNeed>& needs) {
-  return needs.empty() ? std::string() : compose("pipeline.credits=", needs.front().credits, " would do; or ");
-}
-
-// Names the setting where these workers would do then.
-std::string fewer_credits(const std::vector<Worker>& workers, PlacesWanted wanted) {
-  wanted.needs = bounded(std::move(wanted.needs));
-  return Places(workers, wanted).fill() ? fewer_credits_of(wanted.needs) : std::string();
-}
-
-// Names the largest number of replicas, the same for each stage, that these workers have room for; empty: there is
-// none.
-std::string fewer_replicas(const std::vector<Worker>& workers, PlacesWanted wanted) {
-  for (std::uint32_t replicas = std::ranges::max(wanted.replicas) - 1; replicas > 0; --replicas) {
-    for (std::uint32_t& one : wanted.replicas) one = std::min(one, replicas);
-    if (Places(workers, wanted).fill()) return compose("pipeline.replicas=", replicas, ", or ");
-  }
-  return {};
-}
-
-// Names settings with which stages need less; `shoal plan` knows nothing of GPUs.
-std::string settings_words(const std::vector<Worker>& workers, std::uint64_t memory) {
-  const bool is_on_gpus = std::ranges::all_of(workers, [](const Worker& worker) { return worker.offer.is_gpu; });
-  if (is_on_gpus) return kGpuSettings;
-  return compose("`shoal plan RUN/config.toml --memory ", memory_option(memory), "` says which settings make them fit");
-}
-
-// Stages that need as much as each other, and for which too few machines are left by those that need more.
-struct Misfit {
-  std::vector<std::size_t> stages;
-  std::uint64_t need = 0;
-  std::size_t have = 0, places = 0;  // workers that give so much; places of these stages and of those that need more
-};
-
-// Returns those that need most first. memories: of workers.
-std::vector<Misfit> misfits_of(const std::vector<std::uint64_t>& memories, const PlacesWanted& wanted) {
-  std::map<std::uint64_t, std::vector<std::size_t>, std::greater<>> by_need;
-  for (std::size_t stage = 0; stage < wanted.replicas.size(); ++stage) {
-    by_need[need_of(wanted.needs, stage).memory_bytes].push_back(stage);
-  }
-  std::vector<Misfit> misfits;
-  std::size_t places = 0;
-  for (const auto& [need, stages] : by_need) {
-    for (const std::size_t stage : stages) places += wanted.replicas[stage];
-    const auto gives = [need = need](std::uint64_t memory) { return memory >= need; };
-    const auto have = static_cast<std::size_t>(std::ranges::count_if(memories, gives));
-    if (have < places) misfits.push_back({stages, need, have, places});
-  }
-  return misfits;
-}
-
-std::string misfit_words(const Misfit& misfit) {
-  const bool is_one = misfit.stages.size() == 1;
-  return compose(enumerate("stage", misfit.stages), is_one ? " does" : " do", " not fit: a replica of ",
-                 is_one ? "it" : "each", " needs ", size_text(misfit.need), ", and ", counted(misfit.have, "worker"),
-                 misfit.have == 1 ? " gives" : " give", " so much where ", misfit.places, " ", is_or_are(misfit.places),
-                 " needed; ");
-}
-
-}  // namespace
-
-std::string memory_refusal(const std::vector<Worker>& workers, const PlacesWanted& asked) {
-  const PlacesWanted wanted = wanted_on(workers, asked);
-  if (workers.size() < total(wanted.replicas)) return {};
-  std::vector<std::uint64_t> memories;
-  for (const Worker& worker : workers) memories.push_back(memory_given(worker.offer));
-  std::ranges::sort(memories, std::greater<>());
-  const std::vector<Misfit> misfits = misfits_of(memories, wanted);
-  if (misfits.empty()) return {};
-  std::string text;
-  std::size_t missing = 0;
-  for (const Misfit& misfit : misfits) {
-    text += misfit_words(misfit);
-    missing = std::max(missing, misfit.places - misfit.have);
-  }
-  return compose(text, fewer_credits(workers, wanted), counted(missing, "more worker"), " with --memory ",
-                 memory_option(misfits.front().need), " or more would do, or ", fewer_replicas(workers, wanted),
-                 "stages that need less: ", settings_words(workers, memories[misfits.back().places - 1]));
-}
-
-std::string fits_nowhere(const std::string& name, const MachineOffer& offer, const std::vector<StageNeed>& needs) {
-  if (needs.empty() || std::ranges::any_of(needs, [&](const StageNeed& need) { return fits(offer, need); })) return {};
-  const auto bytes_there = [&](const StageNeed& need) { return need_on(offer, need).memory_bytes; };
-  const auto least = std::ranges::min_element(needs, {}, bytes_there);
-  const bool would_fit = std::ranges::any_of(bounded(needs), [&](const StageNeed& need) { return fits(offer, need); });
-  const std::string smaller =
-      offer.is_gpu ? compose("by ", kGpuSettings)
-                   : compose("as `shoal plan RUN/config.toml --memory ", memory_option(offer.memory_bytes), "` says");
-  return compose(name, " gives ", size_text(offer.memory_bytes), " and no stage fits: stage ", least - needs.begin(),
-                 " needs least, ", size_text(bytes_there(*least)), "; ",
-                 would_fit ? fewer_credits_of(needs) : std::string(),
-                 "give the node more (memory, or --memory where that bounds it), or make stages smaller, ", smaller);
 }
 
 }  // namespace shoal

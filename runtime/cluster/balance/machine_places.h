@@ -18,11 +18,11 @@ namespace shoal {
 
 inline constexpr double kPassesOfTraining = 3;  // of a microbatch: a backward is two forwards
 
-// What a replica of a stage asks of a machine. 0: not known, and then nothing is decided by it.
+// A replica of a stage asks this of a machine. 0: not known, and then nothing is decided by it.
 struct StageNeed {
-  double multiply_adds = 0;         // of one microbatch's forward
+  double multiply_adds = 0;         // for one microbatch's forward
   std::uint64_t memory_bytes = 0;   // the most that it holds at once (`shoal plan`)
-  std::uint64_t shared_bytes = 0;   // of those, once in a process: code and libraries
+  std::uint64_t shared_bytes = 0;   // once in a process, among those: code and libraries
   double up_bytes = 0;              // of one microbatch, to the stages beside it: an activation, a gradient
   double down_bytes = 0;            // from them
   std::uint64_t bounded_bytes = 0;  // in place of memory_bytes if pipeline.credits were `credits`; 0: no less
@@ -31,15 +31,20 @@ struct StageNeed {
     std::uint64_t memory_bytes = 0;
     std::uint64_t shared_bytes = 0;
     std::uint64_t bounded_bytes = 0;
+    std::uint64_t host_bytes = 0;         // beside the GPU's memory, in the machine's
+    std::uint64_t host_shared_bytes = 0;  // once in a process, among those
   };
   OnGpu on_gpu{};
 };
 
 struct PlacesWanted {
-  std::vector<std::uint32_t> replicas;  // of each stage
+  std::vector<std::uint32_t> replicas;  // by stage
   std::vector<StageNeed> needs;         // of each stage; empty: nothing is known
   std::uint32_t threads = 1;            // the run's, for machines that state none of their own
 };
+
+// Returns what is known of a stage: nothing, where the list does not have it.
+[[nodiscard]] StageNeed need_of(const std::vector<StageNeed>& needs, std::size_t stage);
 
 // The need with memory_bytes and shared_bytes as they are on such a machine.
 [[nodiscard]] StageNeed need_on(const MachineOffer& offer, StageNeed need);
@@ -53,11 +58,17 @@ struct PlacesWanted {
 // Bytes of a worker that serves a replica of each of these stages: sums, and what is shared once.
 [[nodiscard]] std::uint64_t memory_of(const std::vector<StageNeed>& needs);
 
-// Says whether a machine could serve all of these stages at once (P-25c).
+// Bytes that the same takes of the machine beneath it: a stage on a processor lies there whole, one on a GPU beside the
+// GPU.
+[[nodiscard]] std::uint64_t host_memory_of(const MachineOffer& offer, const std::vector<StageNeed>& needs);
+
+// Says whether a machine could serve all of these stages at once (P-25c), and no other worker of its node any.
 [[nodiscard]] bool fits_together(const MachineOffer& offer, const std::vector<StageNeed>& needs);
 
 // Bytes that a machine gives; the largest number there is: it did not state any.
 [[nodiscard]] std::uint64_t memory_given(const MachineOffer& offer);
+// Bytes that its machine has for all workers of its node together; likewise.
+[[nodiscard]] std::uint64_t host_memory_given(const MachineOffer& offer);
 
 // Microbatches per second that a machine adds to a stage, counted by their forwards; in a unit of its own where nothing
 // is known.
@@ -73,13 +84,7 @@ struct PlacesWanted {
 [[nodiscard]] std::optional<std::vector<Placement>> place_machines(const std::vector<Worker>& workers,
                                                                    const PlacesWanted& wanted);
 
-// Says why place_machines() found nothing for these workers: which stages have fewer workers that they fit into than
-// they should have replicas, and what would fit, in one sentence. Empty: there are too few workers anyway. Asked only
-// where nothing was found: nothing is placed again.
-[[nodiscard]] std::string memory_refusal(const std::vector<Worker>& workers, const PlacesWanted& wanted);
-
-// Says that a worker fits no stage, and what would: one sentence. Empty: it fits one.
-[[nodiscard]] std::string fits_nowhere(const std::string& name, const MachineOffer& offer,
-                                       const std::vector<StageNeed>& needs);
+// Says whether these workers could fill all places. wanted: as wanted_on() returns it.
+[[nodiscard]] bool can_fill_places(const std::vector<Worker>& workers, const PlacesWanted& wanted);
 
 }  // namespace shoal

@@ -11,6 +11,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/text/quantity_words.h"
+#include "runtime/cluster/balance/host_room.h"
 
 namespace shoal {
 namespace {
@@ -23,8 +24,15 @@ enum class Packing : std::uint8_t {
 
 struct Load {
   Worker worker;
-  std::set<std::size_t> stages;
+  std::size_t number = 0;  // the worker's, for the room that its machine has
+  std::set<std::size_t> stages{};
 };
+
+std::vector<Load> loads_of(const std::vector<Worker>& workers) {
+  std::vector<Load> loads;
+  for (const Worker& worker : workers) loads.push_back({worker, loads.size()});
+  return loads;
+}
 
 StageNeed need_of(const PlacesWanted& wanted, std::size_t stage) {
   return stage < wanted.needs.size() ? wanted.needs[stage] : StageNeed{};
@@ -36,11 +44,25 @@ std::vector<StageNeed> needs_of(const PlacesWanted& wanted, const std::set<std::
   return needs;
 }
 
-bool has_room(const Load& load, std::size_t stage, const PlacesWanted& wanted) {
+// Bytes that these stages take of the machine beneath the worker.
+std::uint64_t host_memory(const Load& load, const std::set<std::size_t>& stages, const PlacesWanted& wanted) {
+  return host_memory_of(load.worker.offer, needs_of(wanted, stages));
+}
+
+// hosts: beside all that is placed.
+bool has_room(const Load& load, std::size_t stage, const PlacesWanted& wanted, const HostRoom& hosts) {
   if (load.stages.contains(stage)) return false;
   std::set<std::size_t> with = load.stages;
   with.insert(stage);
-  return fits_together(load.worker.offer, needs_of(wanted, with));
+  const std::uint64_t comes = host_memory(load, with, wanted);
+  return fits_together(load.worker.offer, needs_of(wanted, with)) &&
+         hosts.holds(load.number, comes, host_memory(load, load.stages, wanted));
+}
+
+void put(std::size_t stage, Load& load, const PlacesWanted& wanted, HostRoom& hosts) {
+  hosts.give_back(load.number, host_memory(load, load.stages, wanted));
+  load.stages.insert(stage);
+  hosts.take(load.number, host_memory(load, load.stages, wanted));
 }
 
 std::uint64_t memory_left(const Load& load, const PlacesWanted& wanted) {
@@ -65,22 +87,22 @@ std::vector<std::pair<std::size_t, std::uint32_t>> places_in_order(const PlacesW
 
 std::optional<std::vector<Placement>> pack(const std::vector<Worker>& workers, const PlacesWanted& wanted,
                                            Packing packing) {
-  std::vector<Load> loads;
-  for (const Worker& worker : workers) loads.push_back({worker, {}});
+  std::vector<Load> loads = loads_of(workers);
+  HostRoom hosts(workers);
   const auto cost = [&](const Load& load) {
     if (packing == Packing::kEven) return static_cast<std::uint64_t>(load.stages.size());
-    const std::uint64_t left = memory_left(load, wanted);
+    const std::uint64_t left = std::min(memory_left(load, wanted), hosts.left(load.number));
     return packing == Packing::kTightest ? left : ~left;
   };
   std::vector<Placement> placed;
   for (const auto& [stage, slot] : places_in_order(wanted, packing)) {
     Load* best = nullptr;
     for (Load& load : loads) {
-      const bool is_better = has_room(load, stage, wanted) && (best == nullptr || cost(load) < cost(*best));
+      const bool is_better = has_room(load, stage, wanted, hosts) && (best == nullptr || cost(load) < cost(*best));
       if (is_better) best = &load;
     }
     if (best == nullptr) return std::nullopt;
-    best->stages.insert(stage);
+    put(stage, *best, wanted, hosts);
     placed.push_back({StageId{static_cast<std::uint32_t>(stage)}, ReplicaId{slot}, best->worker.process});
   }
   std::ranges::sort(placed, {}, [](const Placement& one) { return std::pair(one.slot, one.stage); });
@@ -92,13 +114,13 @@ std::optional<std::vector<Placement>> pack(const std::vector<Worker>& workers, c
 std::optional<std::vector<Placement>> place_in_runs(const std::vector<Worker>& workers, const PlacesWanted& wanted) {
   const std::size_t stages = wanted.replicas.size();
   const std::size_t places = stages * wanted.replicas.front();
-  std::vector<Load> loads;
-  for (const Worker& worker : workers) loads.push_back({worker, {}});
+  std::vector<Load> loads = loads_of(workers);
+  HostRoom hosts(workers);
   std::vector<Placement> placed;
   for (std::size_t place = 0; place < places; ++place) {
     Load& load = loads[workers.size() >= places ? place : place * workers.size() / places];
-    if (!has_room(load, place % stages, wanted)) return std::nullopt;
-    load.stages.insert(place % stages);
+    if (!has_room(load, place % stages, wanted, hosts)) return std::nullopt;
+    put(place % stages, load, wanted, hosts);
     placed.push_back({StageId{static_cast<std::uint32_t>(place % stages)},
                       ReplicaId{static_cast<std::uint32_t>(place / stages)}, load.worker.process});
   }
@@ -142,9 +164,31 @@ std::optional<std::vector<Placement>> place_shared(std::vector<Worker> workers, 
   return std::nullopt;
 }
 
+namespace {
+
+// Says what the machines beneath the workers lack; empty: their devices alone would not do.
+std::string host_refusal_of_sharing(const std::vector<Worker>& workers, const PlacesWanted& wanted) {
+  std::vector<Worker> alone = workers;
+  for (Worker& worker : alone) worker.offer.host_bytes = 0;
+  if (!place_shared(alone, wanted)) return {};
+  std::map<std::string, std::uint64_t> given;  // by node
+  const HostRoom hosts(workers);
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    if (workers[i].offer.host_bytes > 0) given[workers[i].node] = hosts.left(i);
+  }
+  const auto largest = std::ranges::max_element(given, {}, [](const auto& one) { return one.second; });
+  const std::string has = compose(largest->first, " has ", size_text(largest->second));
+  return compose("the stages do not fit into the host memory of ", counted(given.size(), "node"), ": one replica of ",
+                 "each needs ", size_text(host_memory_of(workers.front().offer, wanted.needs)), " of it, ", has,
+                 given.size() == 1 ? "" : ", the largest", "; another node, or more pipeline.stages, help");
+}
+
+}  // namespace
+
 std::string sharing_refusal(const std::vector<Worker>& workers, const PlacesWanted& asked) {
   if (workers.empty()) return {};
   const PlacesWanted wanted = wanted_on(workers, asked);
+  if (const std::string of_hosts = host_refusal_of_sharing(workers, wanted); !of_hosts.empty()) return of_hosts;
   const auto largest = std::ranges::max_element(wanted.needs, {}, &StageNeed::memory_bytes);
   std::uint64_t all = 0;
   std::uint64_t most = 0;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "runtime/base/compose.h"
+#include "runtime/cluster/balance/memory_refusals.h"
 #include "runtime/cluster/recovery/shared_devices.h"
 #include "runtime/cluster/truth/commit_question.h"
 #include "runtime/cluster/truth/stage_balance.h"
@@ -40,14 +41,15 @@ ReplacementQuestion JoinDuty::question(Instant now) const {
     for (const ReplicaMember& member : roster.live(StageId{stage})) take(StageId{stage}, member.slot, member.process);
   }
   for (const Joiner& joiner : joining_.joiners()) take(joiner.order.stage, joiner.order.slot, joiner.process);
+  const HostLoads loads = truth_.host_loads();
   for (const ProcessIncarnation process : roster.processes.alive(ProcessRole::kNode)) {
     const std::string name = roster.processes.name_of(process);
     if (roster.leavers.contains(process) || !truth_.starts.budget.may_start(name, now)) continue;
     const bool is_free = !busy.contains(process);
     if (!is_free && !truth_.config.share_devices) continue;
-    const Join& join = roster.processes.find(process)->join;
+    const std::string& node = roster.processes.find(process)->join.name;
     auto& list = is_free ? question.free : question.sharing;
-    list.push_back({{process, join.name, join.offer}, name, out_of_reach(process, now)});
+    list.push_back({{process, node, truth_.offer_of(process, loads)}, name, out_of_reach(process, now)});
   }
   return question;
 }
@@ -125,9 +127,11 @@ void JoinDuty::place(Instant now, Answers& answers) {
   for (const FreeWorker& free : question(now).free) refuse(free, answers);
 }
 
-// Once for each process that fits no stage: what it gives does not change while it lives.
+// Once for each process that fits no stage, whatever its node serves beside it: what it gives does not change while it
+// lives.
 void JoinDuty::refuse(const FreeWorker& free, Answers& answers) {
-  const std::string why = fits_nowhere(free.name, free.worker.offer, truth_.config.needs);
+  const MachineOffer& stated = truth_.roster.processes.find(free.worker.process)->join.offer;
+  const std::string why = fits_nowhere(free.name, stated, truth_.config.needs);
   if (!why.empty() && refused_.insert(free.worker.process).second) {
     answers.announce(RunEventKind::kWorkerDoesNotFit, free.name, why);
   }

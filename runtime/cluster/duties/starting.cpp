@@ -7,6 +7,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/restart_policy.h"
 #include "runtime/base/text/quantity_words.h"
+#include "runtime/cluster/balance/memory_refusals.h"
 #include "runtime/cluster/balance/shared_places.h"
 #include "runtime/cluster/recovery/shared_devices.h"
 #include "runtime/cluster/truth/waiting_words.h"
@@ -111,7 +112,8 @@ void StartingDuty::refuse(const std::string& why, Answers& answers) {
 void StartingDuty::fill_places(Instant now, Answers& answers) {
   while (const auto place = starts_.replicas.free_place(truth_.config.stages, truth_.config.replicas)) {
     auto workers = free_workers(now);
-    std::erase_if(workers, [&](const Worker& worker) { return !truth_.fits(worker.process, place->first); });
+    const HostLoads loads = truth_.host_loads();
+    std::erase_if(workers, [&](const Worker& worker) { return !truth_.fits(worker.process, place->first, loads); });
     if (workers.empty()) break;
     start({place->first, place->second, workers.front().process}, answers);
   }
@@ -138,10 +140,13 @@ void StartingDuty::share_places(Instant now, Answers& answers) {
       const SpawnStage& order = starting.order;
       asked.taken.push_back({order.stage, order.slot, processes.find(starting.process)->join.name, starting.process});
     }
+    const HostLoads loads = truth_.host_loads();
     for (const ProcessIncarnation process : processes.alive(ProcessRole::kNode)) {
       const std::string name = processes.name_of(process);
-      const Join& join = processes.find(process)->join;
-      if (starts_.budget.may_start(name, now)) asked.sharing.push_back({{process, join.name, join.offer}, name});
+      const std::string& node = processes.find(process)->join.name;
+      if (starts_.budget.may_start(name, now)) {
+        asked.sharing.push_back({{process, node, truth_.offer_of(process, loads)}, name});
+      }
     }
     const auto has_failed = [&](const FreeWorker& worker) { return failed_.contains(worker.name); };
     if (!std::ranges::all_of(asked.sharing, has_failed)) std::erase_if(asked.sharing, has_failed);

@@ -21,6 +21,7 @@ Truth::Truth(SupervisorConfig given)
       signs(config.detector, config.complaints) {
   ENSURE(config.stages > 0 && config.replicas.least() > 0, "a run has stages, and replicas of each");
   config.policy.optimizer_step_at_start = config.start.optimizer_step;
+  if (config.on_record) roster.processes.await(*config.on_record);
 }
 
 void Truth::replay(const JournalSnapshot& past) {
@@ -159,10 +160,41 @@ std::uint64_t Truth::actors_at_once() const {
   return placed + config.stages + 2;
 }
 
-bool Truth::fits(ProcessIncarnation process, StageId stage) const {
+HostLoads Truth::host_loads() const {
+  std::map<ProcessIncarnation, std::vector<StageNeed>> served;
+  const auto serves = [&](ProcessIncarnation process, StageId stage) {
+    served[process].push_back(need_of(config.needs, stage.value));
+  };
+  for (std::uint32_t stage = 0; stage < config.stages; ++stage) {
+    for (const ReplicaMember& member : roster.live(StageId{stage})) serves(member.process, StageId{stage});
+  }
+  for (const Joiner& joiner : joins.joiners()) serves(joiner.process, joiner.order.stage);
+  for (const StartingReplica& starting : starts.replicas.all()) serves(starting.process, starting.order.stage);
+  HostLoads loads;
+  for (const auto& [process, needs] : served) {
+    const ProcessRecord* record = roster.processes.find(process);
+    if (record != nullptr) loads[record->join.name][process] = host_memory_of(record->join.offer, needs);
+  }
+  return loads;
+}
+
+MachineOffer Truth::offer_of(ProcessIncarnation process, const HostLoads& loads) const {
+  const ProcessRecord* record = roster.processes.find(process);
+  if (record == nullptr) return {};
+  MachineOffer offer = record->join.offer;
+  const auto of_node = loads.find(record->join.name);
+  if (offer.host_bytes == 0 || of_node == loads.end()) return offer;
+  for (const auto& [other, bytes] : of_node->second) {
+    const std::uint64_t taken = other == process ? 0 : std::min(offer.host_bytes, bytes);
+    offer.host_bytes = std::max<std::uint64_t>(offer.host_bytes - taken, 1);  // 0: it states none
+  }
+  return offer;
+}
+
+bool Truth::fits(ProcessIncarnation process, StageId stage, const HostLoads& loads) const {
   const ProcessRecord* record = roster.processes.find(process);
   const bool is_known = record != nullptr && stage.value < config.needs.size();
-  return !is_known || shoal::fits(record->join.offer, config.needs[stage.value]);
+  return !is_known || shoal::fits(offer_of(process, loads), config.needs[stage.value]);
 }
 
 std::string Truth::with_needs(StageId stage, const std::string& why) const {

@@ -40,6 +40,9 @@ struct Ending {
   Dismissal dismissal;
 };
 
+// Bytes of a machine's memory that each process of a node takes, by the node's name.
+using HostLoads = std::map<std::string, std::map<ProcessIncarnation, std::uint64_t>>;
+
 struct Truth {
   SupervisorConfig config;  // its start: the state that the branch began with
   Roster roster;            // processes and refusals: gathering; who leaves: draining; ended and removed: losses, and
@@ -106,8 +109,12 @@ struct Truth {
   // Actors that the effects of one event may start before a block of numbers that they ask for is there: each worker a
   // replica (shared devices: each place one, too), each stage its group, a data loader and an order of a person.
   [[nodiscard]] std::uint64_t actors_at_once() const;
+  // Returns what replicas take of the machines beneath their workers: those who serve, join or start.
+  [[nodiscard]] HostLoads host_loads() const;
+  // Returns what a process gives: of its machine's memory what the other workers of its node leave.
+  [[nodiscard]] MachineOffer offer_of(ProcessIncarnation process, const HostLoads& loads) const;
   // Says whether a process has stated memory enough for a replica of the stage, as far as both are known.
-  [[nodiscard]] bool fits(ProcessIncarnation process, StageId stage) const;
+  [[nodiscard]] bool fits(ProcessIncarnation process, StageId stage, const HostLoads& loads) const;
   // Adds what a person needs to know where memory is short.
   [[nodiscard]] std::string with_needs(StageId stage, const std::string& why) const;
 };

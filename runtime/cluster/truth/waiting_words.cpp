@@ -7,6 +7,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/text/enumerate.h"
 #include "runtime/base/text/quantity_words.h"
+#include "runtime/cluster/balance/memory_refusals.h"
 #include "runtime/cluster/truth/commit_question.h"
 
 namespace shoal {
@@ -40,8 +41,8 @@ std::string explain_misfits(const Truth& truth) {
   std::string first;
   std::uint64_t others = 0;
   for (const ProcessIncarnation process : truth.roster.processes.alive(ProcessRole::kNode)) {
-    const Join& join = truth.roster.processes.find(process)->join;
-    const std::string why = fits_nowhere(truth.roster.processes.name_of(process), join.offer, truth.config.needs);
+    const MachineOffer& offer = truth.roster.processes.find(process)->join.offer;
+    const std::string why = fits_nowhere(truth.roster.processes.name_of(process), offer, truth.config.needs);
     if (why.empty() || !truth.roster.stages_of(process).empty()) continue;
     others += first.empty() ? 0 : 1;
     if (first.empty()) first = "; " + why;
@@ -212,7 +213,7 @@ std::string explain_waiting(const Truth& truth, Instant now) {
   const std::string refused = truth.roster.refused.explain();
   switch (truth.phase) {
     case RunPhase::kReturning: return explain_return(truth) + how_long + refused;
-    case RunPhase::kRollingBack: return explain_search(truth) + refused;
+    case RunPhase::kRollingBack: return explain_search(truth) + how_long + refused;
     case RunPhase::kGathering:
       return explain_gathering(truth) + how_long + explain_lost(truth) + explain_patience(truth, now) + refused;
     case RunPhase::kSpawning: return explain_starting(truth) + how_long + explain_lost(truth) + refused;

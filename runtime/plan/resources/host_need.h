@@ -1,9 +1,9 @@
 // What a replica on a GPU holds of its machine's memory, beside the GPU's own (device_fit.h).
 //
-// Nobody asks whether a machine has it: a stage that does not fit there swaps, or its process is killed. So the plan
-// and the worker's log say it. Derived from memory_need(): the second copy of the state
-// (runtime/device/queue/device_state.h), what other processes are sent, and memory that the GPU reaches. The driver's
-// own is not in it: it was not measured. Pure.
+// A stage that does not fit there swaps, or its process is killed: the spawner places it where the node's machine has
+// it, for all workers of the node together (P-25c); the plan and the worker's log say it. Derived from memory_need():
+// the second copy of the state (runtime/device/queue/device_state.h), what other processes are sent, and memory that
+// the GPU reaches. The driver's own is not in it: it was not measured. Pure.
 #pragma once
 
 #include <cstdint>

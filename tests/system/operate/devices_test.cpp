@@ -40,6 +40,13 @@ class Devices : public CommandedRun {
     return static_cast<std::size_t>(std::ranges::count_if(
         records.events, [&](const EventLine& line) { return line.event == event && line.subject == subject; }));
   }
+  // As `shoal ps --json` has it; null: the worker does not state it.
+  [[nodiscard]] nlohmann::json host_bytes_of(const std::string& worker) {
+    for (const auto& actor : actors()) {
+      if (actor.at("name") == "node_agent/" + worker) return actor.at("machine").at("host_bytes");
+    }
+    return "there is no such worker";
+  }
   [[nodiscard]] bool goes_on() { return scene.wait_for_steps(scene.records().steps.size() + 4); }
 
   Program* spawner_ = nullptr;
@@ -74,12 +81,19 @@ TEST_F(Devices, AllLeaveWhenTheirNodeIsDrainedAndTheirLastWordsReachTheRun) {
 
 TEST_F(Devices, OneOfThemIsDrainedOrKilledByItsOwnName) {
   start();
+  const auto of_machine = host_bytes_of("one:1");
+  ASSERT_TRUE(of_machine.is_number()) << of_machine;
+  EXPECT_EQ(host_bytes_of("two:1"), of_machine);
+  start_node("three", 1);
+  ASSERT_TRUE(wait_until([this] { return count_of("joined", "three") == 1; }, kSoon));
+  EXPECT_TRUE(host_bytes_of("three").is_null()) << "it has all of it";
   ASSERT_EQ(order({"drain", "two:1"}), 0) << said;
   ASSERT_TRUE(wait_until([this] { return count_of("left", "two:1") == 1; }, kSoon));
   ASSERT_TRUE(goes_on());
   EXPECT_EQ(count_of("left", "two"), 0U);
   ASSERT_EQ(order({"kill", "one", "--how", "kill"}), 0) << said;
   ASSERT_TRUE(wait_until([this] { return count_of("joined", "one") + count_of("joined", "one:1") == 4; }, kSoon));
+  EXPECT_EQ(host_bytes_of("one:1"), of_machine) << "whatever is free";
   ASSERT_TRUE(goes_on());
   spawner_->signal(SIGTERM);
   EXPECT_EQ(spawner_->wait(kSoon), 75) << spawner_->err();

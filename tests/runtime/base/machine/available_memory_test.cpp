@@ -18,10 +18,11 @@ class AvailableMemory : public ::testing::Test {
     std::filesystem::create_directories((folder.path() / name).parent_path());
     std::ofstream(folder.path() / name) << text;
   }
-  [[nodiscard]] std::optional<std::uint64_t> read() const {
+  [[nodiscard]] MemoryFiles files() const {
     const auto at = [this](const char* name) { return (folder.path() / name).string(); };
-    return available_memory({at("meminfo"), folder.path().string(), at("own")});
+    return {at("meminfo"), folder.path().string(), at("own")};
   }
+  [[nodiscard]] std::optional<std::uint64_t> read() const { return available_memory(files()); }
 
   ScratchFolder folder = std::move(*ScratchFolder::make(std::filesystem::temp_directory_path(), "memory-"));
 };
@@ -66,6 +67,17 @@ TEST_F(AvailableMemory, IsTheLeastOfTheGroupAndThoseAroundIt) {
   EXPECT_EQ(read(), 2000U * 1024) << "a path that is not there";
   write("own", "0::/../slurm/job_8\n");
   EXPECT_EQ(read(), 2000U * 1024) << "outside of what this process sees";
+}
+
+TEST_F(AvailableMemory, IsOutOfAWholeThatStaysWhoeverHasIt) {
+  EXPECT_EQ(whole_memory(files()), std::nullopt);
+  write("meminfo", "MemTotal:       4000 kB\nMemAvailable:    2000 kB\n");
+  EXPECT_EQ(whole_memory(files()), 4000U * 1024);
+  write("own", "0::/slurm/job_7\n");
+  write("slurm/job_7/memory.max", "1000000\n");
+  write("slurm/job_7/memory.current", "300000\n");
+  EXPECT_EQ(whole_memory(files()), 1'000'000U);
+  EXPECT_EQ(read(), 700'000U) << "the control";
 }
 
 TEST_F(AvailableMemory, OfVersion1IsInTheHierarchyOfMemory) {

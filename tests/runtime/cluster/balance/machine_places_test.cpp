@@ -9,6 +9,9 @@
 #include <numeric>
 #include <random>
 
+#include "runtime/cluster/balance/host_room.h"
+#include "runtime/cluster/balance/memory_refusals.h"
+
 namespace shoal::machine_places_test {
 namespace {
 
@@ -246,6 +249,130 @@ TEST(MachinePlaces, GPUsAndProcessorsTogetherGetPlacesThatFit) {
   const auto placed = place_machines(three, {{1, 1}, needs, 1});
   ASSERT_TRUE(placed);
   for (const Placement& one : *placed) EXPECT_NE(one.process.value, 1u) << "the GPUs alone do";
+}
+
+// A worker on a GPU of a node whose machine has so much for all of them.
+Worker gpu_of(const std::string& node, std::uint64_t process, std::uint64_t host_bytes, std::uint64_t speed = 0) {
+  MachineOffer offer = measured(speed);
+  offer.is_gpu = true;
+  offer.host_bytes = host_bytes;
+  return {ProcessIncarnation{process}, node, offer};
+}
+
+std::vector<StageNeed> needs_of_hosts(const std::vector<std::uint64_t>& host_bytes) {
+  std::vector<StageNeed> needs;
+  for (const std::uint64_t bytes : host_bytes) {
+    needs.push_back({1, 100 * kGB});
+    needs.back().on_gpu = {1, 0, 1, bytes, 0};
+  }
+  return needs;
+}
+
+TEST(MachinePlaces, GPUsOfANodeShareTheMemoryOfItsMachine) {
+  const PlacesWanted wanted{{1, 1}, needs_of_hosts({6, 6}), 1};
+  EXPECT_FALSE(place_machines({gpu_of("a", 1, 10), gpu_of("a", 2, 10)}, wanted)) << "each alone would fit";
+  EXPECT_TRUE(place_machines({gpu_of("a", 1, 12), gpu_of("a", 2, 12)}, wanted));
+  EXPECT_TRUE(place_machines({gpu_of("a", 1, 10), gpu_of("b", 2, 10)}, wanted)) << "two machines";
+  EXPECT_TRUE(place_machines({gpu_of("a", 1, 0), gpu_of("a", 2, 0)}, wanted)) << "they state nothing";
+  EXPECT_FALSE(place_machines({gpu_of("a", 1, 5), gpu_of("b", 2, 100)}, wanted)) << "a holds none";
+}
+
+// Equal machines are dealt out node by node, but no node gets more than its machine holds.
+TEST(MachinePlaces, ANodeServesAsManyReplicasAsItsMachineHolds) {
+  std::vector<Worker> workers;
+  for (std::uint64_t i = 1; i <= 4; ++i) workers.push_back(gpu_of("a", i, 10));
+  for (std::uint64_t i = 5; i <= 8; ++i) workers.push_back(gpu_of("b", i, 100));
+  const auto placed = place_machines(workers, {{3, 3}, needs_of_hosts({5, 5}), 1});
+  ASSERT_TRUE(placed);
+  EXPECT_EQ(std::ranges::count_if(*placed, [](const Placement& one) { return one.process.value <= 4; }), 2);
+}
+
+TEST(MachinePlaces, AStageThatNeedsMostOfTheHostIsGivenTheRoomiestNode) {
+  const std::vector<Worker> workers = {gpu_of("a", 1, 100, 90), gpu_of("b", 2, 40, 10)};
+  const auto placed = place_machines(workers, {{1, 1}, needs_of_hosts({30, 60}), 1});
+  ASSERT_TRUE(placed);
+  EXPECT_EQ(processes_of(*placed, 1), (std::vector<std::uint64_t>{1}));
+}
+
+// A fast machine whose node is full does not take the place of a slow one.
+TEST(MachinePlaces, AnExchangeForSpeedKeepsToTheMemoryOfTheMachines) {
+  const std::vector<Worker> workers = {gpu_of("a", 1, 10, 90), gpu_of("a", 2, 10, 90), gpu_of("b", 3, 10, 10)};
+  const auto placed = place_machines(workers, {{1, 1}, needs_of_hosts({6, 6}), 1});
+  ASSERT_TRUE(placed);
+  EXPECT_EQ(std::ranges::count_if(*placed, [](const Placement& one) { return one.process.value == 3; }), 1);
+}
+
+TEST(MachinePlaces, AMachineCountsOnceForProcessorsAndGPUsOfANode) {
+  PlacesWanted wanted{{1, 1}, {{1, 6}, {1, 6}}, 1};
+  wanted.needs[0].on_gpu = wanted.needs[1].on_gpu = {6, 0, 6, 5, 0};
+  Worker processor = gpu_of("a", 2, 10);
+  processor.offer.is_gpu = false;
+  EXPECT_FALSE(place_machines({gpu_of("a", 1, 10), processor}, wanted)) << "5 beside the GPU, and 6";
+  processor.offer.host_bytes = 11;
+  EXPECT_TRUE(place_machines({gpu_of("a", 1, 11), processor}, wanted));
+}
+
+// Bytes that a placement takes of each node's machine.
+bool keeps_to_hosts(const std::vector<Placement>& placed, const std::vector<Worker>& workers,
+                    const PlacesWanted& wanted) {
+  HostRoom room(workers);
+  return std::ranges::all_of(placed, [&](const Placement& one) {
+    const std::size_t worker = one.process.value - 1;
+    const std::uint64_t bytes = host_memory_of(workers[worker].offer, {wanted.needs[one.stage.value]});
+    if (!room.holds(worker, bytes)) return false;
+    room.take(worker, bytes);
+    return true;
+  });
+}
+
+// Any assignment at all, one by one.
+bool can_hosts_hold(const std::vector<Worker>& workers, const PlacesWanted& wanted) {
+  std::vector<std::size_t> stages;
+  for (std::size_t stage = 0; stage < wanted.replicas.size(); ++stage) {
+    stages.insert(stages.end(), wanted.replicas[stage], stage);
+  }
+  if (stages.size() > workers.size()) return false;
+  stages.resize(workers.size(), wanted.replicas.size());  // the rest are spares
+  do {
+    std::vector<Placement> placed;
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      const bool is_spare = stages[i] == wanted.replicas.size();
+      if (!is_spare) placed.push_back({StageId{static_cast<std::uint32_t>(stages[i])}, {}, workers[i].process});
+    }
+    if (keeps_to_hosts(placed, workers, wanted)) return true;
+  } while (std::ranges::next_permutation(stages).found);
+  return false;
+}
+
+TEST(MachinePlaces, NeverExceedTheMemoryOfAMachineAndRarelyMissWhatIsPossible) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  int possible = 0;
+  int found = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    const std::uint64_t rooms[] = {1 + random() % 20, 1 + random() % 20, random() % 20};
+    std::vector<Worker> workers;
+    const std::uint64_t count = 2 + random() % 5;
+    for (std::uint64_t i = 1; i <= count; ++i) {
+      const std::size_t node = random() % 3;
+      workers.push_back(gpu_of(std::string(1, static_cast<char>('a' + node)), i, rooms[node], 10 + random() % 90));
+    }
+    std::vector<std::uint64_t> needs(1 + random() % 3);
+    for (std::uint64_t& need : needs) need = 1 + random() % 9;
+    const PlacesWanted wanted{std::vector<std::uint32_t>(needs.size(), static_cast<std::uint32_t>(1 + random() % 2)),
+                              needs_of_hosts(needs), 1};
+    const bool are_enough = workers.size() >= wanted.replicas.size() * wanted.replicas.front();
+    const bool is_possible = can_hosts_hold(workers, wanted);
+    const auto placed = place_machines(workers, wanted);
+    ASSERT_TRUE(is_possible || !placed) << trial;
+    ASSERT_TRUE(!placed || keeps_to_hosts(*placed, workers, wanted)) << trial;
+    ASSERT_EQ(memory_refusal(workers, wanted).empty(), placed.has_value() || !are_enough) << trial;
+    possible += is_possible ? 1 : 0;
+    found += placed ? 1 : 0;
+  }
+  EXPECT_GT(found, possible * 98 / 100) << possible;
+  EXPECT_GT(possible, 50);
 }
 
 // Returns the weakest stage of the best placement, of all that fit; -1: none does.

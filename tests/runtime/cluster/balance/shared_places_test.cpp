@@ -73,6 +73,25 @@ TEST(SharedPlaces, OfOneGpuAreThoseThatItsOwnNeedsAllow) {
   EXPECT_THAT(sharing_refusal(workers, both), AllOf(HasSubstr("each needs 30 bytes"), HasSubstr("pipeline.credits")));
 }
 
+// Two GPUs of one node, whose machine is counted once, and each process's program once.
+TEST(SharedPlaces, OfANodeKeepToTheMemoryOfItsMachine) {
+  PlacesWanted four = wanted({99, 99, 99, 99}, 1);
+  for (StageNeed& need : four.needs) need.on_gpu = {1, 0, 1, 5, 2};
+  auto workers = workers_with({100, 100});
+  for (Worker& worker : workers) {
+    worker.node = "a";
+    worker.offer.is_gpu = true;
+    worker.offer.host_bytes = 16;  // 2 x (2 + 2 x 3)
+  }
+  EXPECT_EQ(stages_of(place_shared(workers, four).value()), (Stages{{1, {0, 1}}, {2, {2, 3}}}));
+  for (Worker& worker : workers) worker.offer.host_bytes = 15;
+  EXPECT_EQ(stages_of(place_shared(workers, four).value()).size(), 1U) << "one program alone: 2 + 4 x 3";
+  for (Worker& worker : workers) worker.offer.host_bytes = 13;
+  EXPECT_FALSE(place_shared(workers, four));
+  workers[1].node = "b";
+  EXPECT_TRUE(place_shared(workers, four)) << "two machines";
+}
+
 // One replica of each, where any assignment at all fits: is one tried out?
 bool can_be_packed(const std::vector<Worker>& workers, const PlacesWanted& all) {
   std::size_t count = 1;

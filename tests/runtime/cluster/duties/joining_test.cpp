@@ -40,6 +40,39 @@ TEST_F(JoinDutyTest, LeavesAWorkerThatFitsNoStageASpareAndSaysSoOnce) {
   EXPECT_EQ(explain_waiting(truth, now).find("tiny0 gives"), std::string::npos) << explain_waiting(truth, now);
 }
 
+TEST_F(JoinDutyTest, LeavesAGpuASpareWhileItsNodeServesAllThatTheMachineHolds) {
+  truth.config.needs = needs_of_hosts({6'000, 5'000});
+  for (std::uint64_t other = 1; other <= 4; ++other) {
+    if (ProcessIncarnation{other} != process(1, 0)) truth.roster.processes.lose(ProcessIncarnation{other});
+  }
+  const ProcessIncarnation first = join_on_gpu("big", 0, 10'000);
+  record(AddReplica{StageId{0}, ReplicaId{2}, Incarnation{99}, first, 0});
+  const ProcessIncarnation second = join_on_gpu("big", 1, 10'000);
+  const Answers answers = duty.on(WorkersChanged{}, now);
+  EXPECT_TRUE(sent<SpawnStage>(answers).empty());
+  EXPECT_TRUE(announced(answers).empty()) << "it would fit if the other one served nothing";
+  EXPECT_NE(explain_waiting(truth, now)
+                .find("big:1: no stage fits: stage 1 needs 5.0 kB of host memory, the node has "
+                      "4.0 kB"),
+            std::string::npos)
+      << explain_waiting(truth, now);
+  const ProcessIncarnation elsewhere = join_on_gpu("other", 0, 5'000);
+  const auto orders = asked<Letter>(duty.on(WorkersChanged{}, now));
+  ASSERT_FALSE(orders.empty());
+  EXPECT_EQ(truth.joins.joiners().at(0).process, elsewhere);
+  EXPECT_NE(elsewhere, second);
+}
+
+TEST_F(JoinDutyTest, SaysOnceOfAGpuThatItsMachineHoldsNoStage) {
+  truth.config.needs = needs_of_hosts({6'000, 5'000});
+  for (std::uint64_t other = 1; other <= 4; ++other) {
+    if (ProcessIncarnation{other} != process(1, 0)) truth.roster.processes.lose(ProcessIncarnation{other});
+  }
+  join_on_gpu("big", 0, 4'000);
+  EXPECT_EQ(announced(duty.on(WorkersChanged{}, now)), (std::vector<std::string>{"worker_does_not_fit"}));
+  EXPECT_TRUE(announced(duty.on(WorkersChanged{}, now)).empty());
+}
+
 TEST_F(JoinDutyTest, LeavesAWorkerASpareWhileItDoesNotReachWhoServes) {
   truth.roster.processes.lose(ProcessIncarnation{4});  // whoever served the place before
   const ProcessIncarnation free = join("back");

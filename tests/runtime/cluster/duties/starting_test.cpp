@@ -128,6 +128,36 @@ TEST_F(StartingDutyTest, AWorkerThatServesAnotherStageIsNotEndedForAReplicaThatE
   EXPECT_EQ(ends_of(join("node9")), 1U);
 }
 
+TEST_F(StartingDutyTest, PlacesNothingOnGPUsWhoseMachineDoesNotHoldWhatTheyWouldServeAndSaysSo) {
+  truth.config.replicas = 1;
+  truth.config.needs = needs_of_hosts({6'000, 5'000});
+  for (std::uint32_t device = 0; device < 3; ++device) join_on_gpu("big", device, 9'000);
+  EXPECT_EQ(announced(duty.on(WorkersChanged{}, now)), (std::vector<std::string>{"stage_does_not_fit"}));
+  EXPECT_NE(explain_waiting(truth, now)
+                .find("stage 1 does not fit: a replica of it needs 5.0 kB of host memory, and "
+                      "the nodes have room for 1 where 2 are needed (big has 9.0 kB for 3"),
+            std::string::npos)
+      << explain_waiting(truth, now);
+  join_on_gpu("other", 0, 5'000);
+  const auto orders = start();
+  ASSERT_EQ(orders.size(), 2U);
+}
+
+// A worker that takes a place in addition, or that of a lost one, has what its node's other workers leave.
+TEST_F(StartingDutyTest, FillsAPlaceWhereTheMachineHasRoomBesideWhatStartsThere) {
+  truth.config.replicas = 1;
+  truth.config.needs = needs_of_hosts({6'000, 5'000});
+  const ProcessIncarnation first = join_on_gpu("big", 0, 10'000);
+  const ProcessIncarnation lost = join_on_gpu("other", 0, 10'000);
+  ASSERT_EQ(start().size(), 2U);
+  join_on_gpu("big", 1, 10'000);
+  truth.roster.processes.lose(lost);
+  (void)duty.on(ProcessGone{lost, "other", ProcessRole::kNode, "lost"}, now);
+  EXPECT_TRUE(start().empty()) << "6000 and 5000 on the machine of " << first;
+  join_on_gpu("third", 0, 10'000);
+  EXPECT_EQ(start().size(), 1U);
+}
+
 TEST_F(StartingDutyTest, PlacesNothingWhereAStageDoesNotFitAndSaysSoOnce) {
   truth.config.needs = {{1, 4'000'000'000}, {1, 9'000'000'000}};
   for (int node = 1; node <= 4; ++node) join("node" + std::to_string(node), ProcessRole::kNode, 0, 6'000'000'000);

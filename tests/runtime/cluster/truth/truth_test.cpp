@@ -59,6 +59,28 @@ TEST_F(TruthTest, MissesALeaverThatIsTheLastOrStillSaves) {
   EXPECT_TRUE(truth.leavers_not_missed().empty()) << "it is the last";
 }
 
+TEST_F(TruthTest, CountsTheMemoryOfAMachineOnceForAllWorkersOfItsNode) {
+  truth.config.needs = needs_of_hosts({6'000, 5'000});
+  const auto host_left_to = [&](ProcessIncarnation one) { return truth.offer_of(one, truth.host_loads()).host_bytes; };
+  const ProcessIncarnation first = join_on_gpu("big", 0, 10'000);
+  const ProcessIncarnation second = join_on_gpu("big", 1, 10'000);
+  const ProcessIncarnation other = join_on_gpu("other", 0, 10'000);
+  EXPECT_EQ(host_left_to(second), 10'000U);
+  record(AddReplica{StageId{0}, ReplicaId{2}, Incarnation{99}, first, 0});
+  EXPECT_EQ(host_left_to(second), 4'000U);
+  EXPECT_EQ(host_left_to(first), 10'000U) << "its own counts where it is asked for more";
+  EXPECT_EQ(host_left_to(other), 10'000U);
+  EXPECT_FALSE(truth.fits(second, StageId{1}, truth.host_loads()));
+  EXPECT_TRUE(truth.fits(other, StageId{1}, truth.host_loads()));
+  truth.roster.ended.insert(Incarnation{99});
+  EXPECT_TRUE(truth.fits(second, StageId{1}, truth.host_loads())) << "it has ended";
+  truth.joins.ask(SpawnStage{StageId{1}, ReplicaId{2}, Incarnation{100}, Branch{}}, first, now);
+  EXPECT_EQ(host_left_to(second), 5'000U) << "it joins";
+  truth.starts.replicas.ask(SpawnStage{StageId{0}, ReplicaId{3}, Incarnation{101}, Branch{}}, first, now);
+  EXPECT_EQ(host_left_to(second), 1U) << "nothing is left; 0 would say that nobody knows";
+  EXPECT_EQ(host_left_to(ProcessIncarnation{12345}), 0U) << "no such process";
+}
+
 TEST_F(TruthTest, SaysWhatMemoryAStageNeedsWhereThatWasTheReason) {
   truth.config.state_bytes = {3U << 20U, 3U << 20U};
   EXPECT_EQ(truth.with_needs(StageId{0}, "its actor ended"), "its actor ended");
