@@ -85,7 +85,7 @@ std::string advice_text(std::string_view command, const std::string& directory, 
   for (const KeyChange& change : changes) {
     const std::string tried = text_in(now, change.key);
     was += compose(was.empty() ? "" : " and ", change.key, " = ", change.now, " instead of ", change.was,
-                   tried == change.was ? "" : compose(" (", tried, " diverged, too)"));
+                   tried == change.was ? "" : compose(" (", tried, " diverged)"));
     sets += compose(" --set ", change.key, "=", change.now);
   }
   return compose("training diverged; go on ", place, " with ", was, ": ", command, " --resume ", shell_word(directory),

@@ -7,6 +7,7 @@
 
 #include "launch/branches/branch_keys.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/config_file.h"
 #include "runtime/journal/round_plan.h"
 #include "runtime/transport/identity.h"
 
@@ -85,7 +86,7 @@ Result<std::optional<BranchWish>> branch_wish(const std::optional<std::string>& 
 }
 
 void stretch_schedule(const Config& was, Config& now, const std::vector<std::string>& sets) {
-  const auto names_it = [](const std::string& set) { return set.starts_with("optim.decay_steps"); };
+  const auto names_it = [](const std::string& set) { return key_of_set(set) == "optim.decay_steps"; };
   const bool has_followed = was.optim.decay_steps == was.run.steps && now.optim.decay_steps == was.optim.decay_steps;
   if (has_followed && std::ranges::none_of(sets, names_it)) now.optim.decay_steps = now.run.steps;
 }

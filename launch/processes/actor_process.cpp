@@ -128,7 +128,8 @@ std::vector<PeerRefused> ActorProcess::refusals() const {
   return refusals;
 }
 
-std::shared_ptr<Tracer> ActorProcess::keep_trace(const std::string& folder, const std::string& file, TraceLevel level) {
+std::shared_ptr<Tracer> ActorProcess::keep_trace(const std::string& folder, const std::string& file,
+                                                 std::optional<TraceLevel> level) {
   TracerSettings settings;
   settings.level = level;
   settings.machine = machine_number();

@@ -116,9 +116,9 @@ class ActorProcess {
   }
 
   // What this process's actors record, kept in FOLDER/trace/<file>.trace from the moment the level is not kOff and
-  // write_trace() was called.
+  // write_trace() was called. No level: the Welcome says it.
   [[nodiscard]] std::shared_ptr<Tracer> keep_trace(const std::string& folder, const std::string& file,
-                                                   TraceLevel level);
+                                                   std::optional<TraceLevel> level);
   // Starts the tracer, which can be reached through the router. It ends last and records the others' last events.
   // files: what goes to the run directory from another machine.
   void write_trace(const RouterActor& router, std::shared_ptr<NodeFiles> files = nullptr);

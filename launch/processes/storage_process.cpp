@@ -96,7 +96,7 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const FoundSpa
   process.keep_certificate(files,
                            [run](const std::string& request) { return sign_own(run, PeerRole::kStorage, request); },
                            {process.transport().context()});
-  const auto trace = process.keep_trace(run.root.string(), "storage", TraceLevel::kOff);  // the Welcome says the level
+  const auto trace = process.keep_trace(run.root.string(), "storage", std::nullopt);  // the Welcome says the level
   auto mail = router_config(process, ProcessRole::kStorage, "storage", spawner.rendezvous);
   mail.tracer = trace;
   mail.spawner_dialler = spawn_spawner_dialler(process, {[run] { return control_endpoints(run); }, files});

@@ -64,6 +64,7 @@ NodeEffects NodeCore::welcomed(const Welcome& welcome) {
 }
 
 NodeEffects NodeCore::welcomed_first(const Welcome& welcome, const Config& config) {
+  if (settings_.tracer) settings_.tracer->set_process(welcome.process, welcome.term);  // before it has a level
   NodeEffects out{use(config)};
   const bool must_agree = config.sync.reduction == Reduction::kExact && !config.sync.allow_mixed_kernels;
   if (must_agree && settings_.threads.value_or(config.run.threads) != config.run.threads) {
@@ -73,7 +74,6 @@ NodeEffects NodeCore::welcomed_first(const Welcome& welcome, const Config& confi
   welcome_ = welcome;
   standing_ = Standing::kIn;
   settings_.join.previous = welcome.process;
-  if (settings_.tracer) settings_.tracer->set_process(welcome.process, welcome.term);
   trace_.record(TraceKind::kSpawn, trace_cause(), 0, settings_.join.name);
   log_info("node_agent", "welcomed as process ", welcome.process, " of run ", run_text(welcome.run));
   out.emplace_back(TellNumber{welcome});

@@ -60,6 +60,11 @@ inline constexpr TraceKind kTraceKindLast = TraceKind::kNote;
 
 [[nodiscard]] std::string_view text_of(TraceKind kind);
 
+// A letter from another process came to an end: it was taken, or thrown away.
+[[nodiscard]] constexpr bool is_arrival(TraceKind kind) {
+  return kind == TraceKind::kReceive || kind == TraceKind::kDrop;
+}
+
 // Data-plane events are recorded at level `all` only; everything else at `lifecycle` too.
 [[nodiscard]] constexpr bool is_traced(TraceKind kind, TraceLevel level) {
   const bool is_data_plane = kind <= TraceKind::kAccumulate || kind == TraceKind::kPath;

@@ -29,11 +29,12 @@ std::int64_t nanoseconds(ClockDuration duration) {
 
 Tracer::Tracer(TracerSettings settings, std::shared_ptr<const Clock> clock)
     : level_(TraceLevel::kOff),
+      is_early_(!settings.level),
       clock_(std::move(clock)),
       begun_(clock_->now()),
       begun_wall_ns_(nanoseconds(clock_->wall_now().time_since_epoch())),
       settings_(std::move(settings)) {
-  set_level(settings_.level);
+  if (settings_.level) set_level(*settings_.level);
 }
 
 void Tracer::set_level(TraceLevel level) {
@@ -44,12 +45,37 @@ void Tracer::set_level(TraceLevel level) {
     ring_.emplace(RingMemory::in_file(settings_.ring_path, settings_.ring_capacity, owner));
   }
   level_.store(level, std::memory_order_release);
+  end_early();
+}
+
+// Behind the store of the level: what comes meanwhile finds either the level or the list.
+void Tracer::end_early() {
+  const std::lock_guard lock(early_mutex_);
+  is_early_.store(false, std::memory_order_release);
+  for (const TraceEvent& event : early_) {
+    if (is_traced(event.kind, level())) ring_->push(event);
+  }
+  early_.clear();
+}
+
+void Tracer::keep_early(const TraceEvent& event) {
+  const std::lock_guard lock(early_mutex_);
+  if (is_early_.load(std::memory_order_relaxed)) {
+    if (early_.size() == kEarlyMax) early_.pop_front();
+    early_.push_back(event);
+  } else if (is_traced(event.kind, level())) {
+    ring_->push(event);
+  }
 }
 
 void Tracer::record(TraceEvent event) {
   if (!wants(event.kind)) return;
   if (event.time_ns == 0) event.time_ns = now_ns();
-  ring_->push(event);
+  if (is_traced(event.kind, level())) {
+    ring_->push(event);
+  } else {
+    keep_early(event);
+  }
 }
 
 std::int64_t Tracer::now_ns() const { return nanoseconds(clock_->now() - begun_); }

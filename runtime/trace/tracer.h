@@ -2,12 +2,17 @@
 //
 //   actor ──record──▶ Tracer: ring ──▶ TraceDrain::flush (the tracer actor, every 100 ms) ──▶ RUN/trace/<process>.trace
 //
-// record() is called on hot paths: it never blocks and never allocates; what does not fit into the ring is counted.
+// record() is called on hot paths: it never blocks and never allocates once the level is known; what does not fit into
+// the ring is counted.
 // The tracer outlives the drain, so that a drain that dies is replaced and what was recorded meanwhile is not lost.
+//
+// A process that learns the run's level by its Welcome has heard letters before, that one among them. Their arrivals
+// are kept until then, as far as they are few: others' traces have their sending.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,7 +29,8 @@
 namespace shoal {
 
 struct TracerSettings {
-  TraceLevel level = TraceLevel::kLifecycle;          // until set_level
+  // Until set_level(). Nothing: that says it for the first time; meanwhile nothing is kept but newest arrivals.
+  std::optional<TraceLevel> level = TraceLevel::kLifecycle;
   std::size_t ring_capacity = std::size_t{1} << 14U;  // events; a power of two
   std::uint64_t machine = 0;                          // machine.h
   std::string ring_path;                              // ring_memory.h; empty: in memory
@@ -32,10 +38,16 @@ struct TracerSettings {
 
 class Tracer {
  public:
+  static constexpr std::size_t kEarlyMax = 64;  // arrivals before the level is known, the newest ones
+
   Tracer(TracerSettings settings, std::shared_ptr<const Clock> clock);
 
-  // True when events of this kind are kept at all: ask before computing what only an event needs.
-  [[nodiscard]] bool wants(TraceKind kind) const { return is_traced(kind, level()); }
+  // True when events of this kind are kept at all: ask before computing what only an event needs. Looks at the level
+  // last: where it is not early any more, the level is there.
+  [[nodiscard]] bool wants(TraceKind kind) const {
+    const bool is_early = is_early_.load(std::memory_order_acquire);
+    return (is_early && is_arrival(kind)) || is_traced(kind, level());
+  }
   // Keeps the event if its kind is wanted; stamps the time unless it is set. Any thread.
   void record(TraceEvent event);
   // For an event that is recorded later than it happens.
@@ -47,14 +59,18 @@ class Tracer {
   // Once this process has been welcomed, or knows that it is the spawner.
   void set_process(ProcessIncarnation process, Term term);
 
-  // A process that learns the run's level when it is welcomed begins with kOff: nothing is kept, no file is made.
+  // With kOff nothing is kept, and no file is made. The first level decides about what came before it.
   void set_level(TraceLevel level);
   [[nodiscard]] TraceLevel level() const { return level_.load(std::memory_order_acquire); }
 
  private:
   friend class TraceDrain;
 
+  void keep_early(const TraceEvent& event);
+  void end_early();
+
   std::atomic<TraceLevel> level_;
+  std::atomic<bool> is_early_;  // the level is not known yet: it is kOff meanwhile
   std::shared_ptr<const Clock> clock_;
   Instant begun_;
   std::int64_t begun_wall_ns_;
@@ -68,6 +84,8 @@ class Tracer {
   std::uint64_t dropped_told_ = 0;  // the part of the ring's count that is in the file
   std::mutex names_mutex_;
   std::vector<std::string> names_;
+  std::mutex early_mutex_;
+  std::deque<TraceEvent> early_;  // at most kEarlyMax
 };
 
 // One actor's way to the tracer. A default-constructed one records nothing.

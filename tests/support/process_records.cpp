@@ -4,6 +4,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/text/json_fields.h"
+
 namespace shoal {
 namespace {
 
@@ -35,7 +37,7 @@ void add_event(RunRecords& records, const Json& json, const std::string& text) {
   } else if (json.contains("weights_sha256")) {
     records.finals.push_back({event, json.at("steps").get<std::uint64_t>(),
                               json.at("tokens_total").get<std::uint64_t>(),
-                              json.at("weights_sha256").get<std::string>(), text});
+                              text_field(json, "weights_sha256").value_or(""), text});
   } else {
     records.events.push_back(
         {event, json.at("subject").get<std::string>(), json.at("reason").get<std::string>(), text});

@@ -15,7 +15,9 @@ Result<SingleRecorder> SingleRecorder::open(RecorderSettings settings) {
   return recorder;
 }
 
-SingleRecorder::SingleRecorder(RecorderSettings settings) : settings_(std::move(settings)), outbox_(settings_.path) {}
+// One process has no journal that would need what the disk has left.
+SingleRecorder::SingleRecorder(RecorderSettings settings)
+    : settings_(std::move(settings)), outbox_(settings_.path, 0) {}
 
 void SingleRecorder::write(const MetricsOutput& output) {
   settings_.show(output);

@@ -18,8 +18,7 @@ std::shared_ptr<Told> told_before(const RunDirectory& run, const Config& config)
   auto told = std::make_shared<Told>();
   if (config.sync.mode != SyncMode::kDiloco) return told;
   auto file = open_input(run.metrics());
-  told->rounds =
-      std::make_shared<RoundTally>(file ? round_losses_before(std::move(*file)) : [] { return RoundLosses{}; });
+  told->rounds = std::make_shared<RoundTally>(file ? LossesBefore(std::move(*file)) : LossesBefore());
   return told;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <system_error>
 
 #include "runtime/base/compose.h"
@@ -12,11 +13,17 @@
 namespace shoal {
 
 Status check_space(const std::string& path, std::uint64_t wanted, std::uint64_t left) {
+  const auto usable = usable_space(path, wanted, left);
+  return usable ? Status(Done{}) : usable.failure();
+}
+
+Result<std::uint64_t> usable_space(const std::string& path, std::uint64_t wanted, std::uint64_t left) {
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(std::filesystem::path(path).parent_path(), error);
   const std::uint64_t usable = space.available - std::min<std::uint64_t>(space.available, left);
   const bool is_unknown = error || space.capacity == 0;  // file systems without an answer say 0
-  if (is_unknown || usable >= wanted) return Done{};
+  if (is_unknown) return std::numeric_limits<std::uint64_t>::max();
+  if (usable >= wanted) return usable;
   const std::string kept = left == 0 ? "" : compose(", and the journal needs ", left, " of them");
   return fail(Error::kIo, compose("cannot write ", path, ": no space for its ", wanted, " bytes: ", space.available,
                                   " are left", kept));

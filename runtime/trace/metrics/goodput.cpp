@@ -27,6 +27,7 @@ void Goodput::add(const LineFacts& facts) {
   if (const auto* event = std::get_if<EventFacts>(&facts)) {
     is_disturbed_ = is_disturbed_ || is_disturbance(*event);
     evaluation_ms_ = is_new_clock(*event) ? 0 : evaluation_ms_ + event->eval_ms;
+    is_first_ = is_first_ || event->kind == RunEventKind::kStarted;
   } else if (const auto* step = std::get_if<StepFacts>(&facts)) {
     add(*step);
   }
@@ -35,18 +36,24 @@ void Goodput::add(const LineFacts& facts) {
 void Goodput::add(const StepFacts& step) {
   const double timed_ms = step.is_partly_timed ? 0 : step.step_ms;
   const double step_ms = std::max(0.0, timed_ms - std::exchange(evaluation_ms_, 0));
-  const bool is_yardstick = !is_disturbed_ && step.retried == 0 && step_ms > 0;
-  is_disturbed_ = false;
+  const bool is_first = is_first_ && !step.is_filled;  // a filled one is of the start before
+  const bool is_calm = !std::exchange(is_disturbed_, false) && step.retried == 0;
+  if (!step.is_filled) is_first_ = false;
   wall_ms_ += step_ms;
   const std::uint64_t tokens = timed_ms > 0 ? step.tokens : 0;
   tokens_ += tokens;
   history_.add(step.step, tokens);
-  if (is_yardstick) add_undisturbed(static_cast<double>(step.tokens), step_ms);
+  const auto counted = static_cast<double>(tokens);
+  if (is_calm && step_ms > 0) add_undisturbed(counted, step_ms);
+  if (is_first) {
+    first_.add(counted, step_ms);
+  } else if (!is_calm) {
+    eventful_.add(counted, step_ms);
+  }
 }
 
 void Goodput::add_undisturbed(double tokens, double ms) {
-  undisturbed_tokens_ += tokens;
-  undisturbed_ms_ += ms;
+  undisturbed_.add(tokens, ms);
   if (rates_before_++ % stride_ != 0) return;
   rates_.push_back(tokens / ms);
   if (rates_.size() < kRatesMax) return;
@@ -60,13 +67,26 @@ double Goodput::usual_rate() const {
   std::vector<double> rates = rates_;
   const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
   std::ranges::nth_element(rates, middle);
-  return std::max(*middle, undisturbed_tokens_ / undisturbed_ms_);
+  return std::max(*middle, undisturbed_.tokens / undisturbed_.ms);
 }
 
 std::optional<double> Goodput::of(std::uint64_t steps) const {
   const double rate = usual_rate();
   if (rate <= 0) return std::nullopt;
   return std::min(1.0, static_cast<double>(history_.up_to(steps).tokens) / (rate * wall_ms_));
+}
+
+std::optional<GoodputLoss> Goodput::loss_of(std::uint64_t steps) const {
+  const double rate = usual_rate();
+  if (rate <= 0) return std::nullopt;
+  constexpr double kMsOfSecond = 1000;
+  const auto beyond_s = [rate](double ms, double tokens) { return (ms - tokens / rate) / kMsOfSecond; };
+  GoodputLoss loss;
+  loss.first_steps = beyond_s(first_.ms, first_.tokens);
+  loss.eventful = beyond_s(eventful_.ms, eventful_.tokens);
+  loss.repeated = static_cast<double>(thrown_away(steps)) / rate / kMsOfSecond;
+  loss.uneven = beyond_s(wall_ms_, static_cast<double>(tokens_)) - loss.first_steps - loss.eventful;
+  return loss;
 }
 
 std::uint64_t Goodput::thrown_away(std::uint64_t steps) const { return tokens_ - history_.up_to(steps).tokens; }

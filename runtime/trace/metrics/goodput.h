@@ -9,6 +9,9 @@
 //
 // At most 1: where steps with an event in them were the quicker ones, they are what is measured by.
 //
+// The first step of each start is in the wall time, and slower than others: of a short run it takes a good part. So
+// what is missing to 1 is told by parts (GoodputLoss).
+//
 // Time that is in no step's line is no wall time: the start, while no spawner ran, between a stop and a resume, and
 // what comes after the last step. A step whose time is not known, or only that of a part of it, counts neither its time
 // nor its tokens. Memory is bounded.
@@ -21,6 +24,7 @@
 
 #include "runtime/trace/metrics/line_facts.h"
 #include "runtime/trace/metrics/step_history.h"
+#include "runtime/trace/metrics/step_record.h"
 
 namespace shoal {
 
@@ -31,21 +35,31 @@ class Goodput {
 
   // Goodput of weights after this many steps. Nothing where no undisturbed step is known.
   [[nodiscard]] std::optional<double> of(std::uint64_t steps) const;
+  // Returns what it lacks to 1, in seconds. Nothing where it is not known.
+  [[nodiscard]] std::optional<GoodputLoss> loss_of(std::uint64_t steps) const;
   // Tokens of the lines' steps that weights after this many steps did not go through.
   [[nodiscard]] std::uint64_t thrown_away(std::uint64_t steps) const;
   // Returns the rate of undisturbed steps in tokens/ms; 0 where none is known.
   [[nodiscard]] double usual_rate() const;
 
  private:
+  struct Work {
+    double tokens = 0;
+    double ms = 0;
+    void add(double more_tokens, double more_ms) { tokens += more_tokens, ms += more_ms; }
+  };
+
   void add(const StepFacts& step);
   void add_undisturbed(double tokens, double ms);
 
   StepHistory history_;
   std::uint64_t tokens_ = 0;  // those of all lines
   double wall_ms_ = 0;
-  double evaluation_ms_ = 0;  // since the last step's line
-  double undisturbed_tokens_ = 0;
-  double undisturbed_ms_ = 0;
+  double evaluation_ms_ = 0;        // since the last step's line
+  Work undisturbed_;                // the yardstick
+  Work first_;                      // steps of starts
+  Work eventful_;                   // others with retries, or an event before them
+  bool is_first_ = true;            // no step of this start has a line yet
   bool is_disturbed_ = false;       // an event's line came after the last step's
   std::vector<double> rates_;       // tokens/ms of every stride_-th undisturbed step
   std::uint64_t rates_before_ = 0;  // undisturbed steps so far

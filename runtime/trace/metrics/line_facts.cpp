@@ -64,6 +64,24 @@ void read_saved(std::string_view reason, EventFacts& facts) {
   if (!std::isfinite(facts.saved_s) || facts.saved_s < 0) facts.saved_s = 0;
 }
 
+// Returns the N of "..., as branch N" in the words of a roll-back. A failure's text may stand before it.
+std::optional<std::uint64_t> branch_begun_in(std::string_view line) {
+  constexpr std::string_view kBefore = ", as branch ";
+  const std::size_t at = line.rfind(kBefore);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::uint64_t branch = 0;
+  const char* const number = line.data() + at + kBefore.size();
+  const auto [rest, error] = std::from_chars(number, line.data() + line.size(), branch);
+  return error == std::errc() ? std::optional(branch) : std::nullopt;
+}
+
+// Reads the words of lines that were lost: "31 lines before this one: ...".
+std::uint64_t lost_lines_in(std::string_view reason) {
+  std::uint64_t count = 0;
+  (void)std::from_chars(reason.data(), reason.data() + reason.size(), count);
+  return count;
+}
+
 LineFacts step_facts(std::string_view line) {
   if (!is_whole(line)) return {};
   const auto step = number_at<std::uint64_t>(line, "\"step\":");
@@ -96,7 +114,10 @@ LineFacts facts_of(std::string_view line) {
   facts.kind = run_event_kind(text_at(line, kEvent));
   facts.subject = text_at(line, "\"subject\":\"");
   facts.eval_ms = measured_at(line, "\"eval_ms\":");
-  if (facts.kind == RunEventKind::kCheckpoint) read_saved(text_at(line, "\"reason\":\""), facts);
+  const std::string_view reason = text_at(line, "\"reason\":\"");
+  if (facts.kind == RunEventKind::kCheckpoint) read_saved(reason, facts);
+  if (facts.kind == RunEventKind::kRolledBack) facts.branch = branch_begun_in(line);
+  if (facts.kind == RunEventKind::kLinesLost) facts.lost_lines = lost_lines_in(reason);
   facts.at = parse_utc_ms(text_at(line, "\"at\":\""));
   return facts;
 }

@@ -39,6 +39,9 @@ struct EventFacts {
   double eval_ms = 0;                // for an evaluation; 0: not known
   std::uint64_t saved_bytes = 0;     // for a checkpoint; 0: not known
   double saved_s = 0;                // how long it took
+  std::uint64_t lost_lines = 0;      // for lines that could not be written
+  // For a roll-back: the branch that begins with it. Nothing: its words do not say.
+  std::optional<std::uint64_t> branch;
   std::optional<WallTime> at;
 };
 

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
-#include "runtime/base/machine/disk_space.h"
 #include "runtime/base/text/json_fields.h"
 #include "runtime/trace/metrics/metrics_core.h"
 #include "runtime/trace/metrics/metrics_lines.h"
@@ -143,10 +142,10 @@ std::optional<std::uint64_t> checkpoint_told_by(const std::string& path, std::ui
   return told;
 }
 
-Result<MetricsFile> MetricsFile::open(const std::string& path) {
+Result<MetricsFile> MetricsFile::open(const std::string& path, std::uint64_t left) {
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor < 0) return refused("open", path);
-  MetricsFile file(descriptor, path);
+  MetricsFile file(descriptor, path, left);
   const auto input = open_input(path);
   if (!input) return input.failure();
   LastLines last;
@@ -160,12 +159,16 @@ Result<MetricsFile> MetricsFile::open(const std::string& path) {
 MetricsFile::MetricsFile(MetricsFile&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)),
       path_(std::move(other.path_)),
+      left_(other.left_),
+      grant_(other.grant_),
       size_(other.size_),
       written_(other.written_) {}
 
 MetricsFile& MetricsFile::operator=(MetricsFile&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
   std::swap(path_, other.path_);
+  std::swap(left_, other.left_);
+  std::swap(grant_, other.grant_);
   std::swap(size_, other.size_);
   std::swap(written_, other.written_);
   return *this;
@@ -175,17 +178,29 @@ MetricsFile::~MetricsFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
+Status MetricsFile::take_space(std::uint64_t bytes) {
+  if (left_ == 0) return Done{};
+  if (!grant_.covers(bytes)) {
+    const auto usable = usable_space(path_, bytes, left_);
+    if (!usable) return usable.failure();
+    grant_.answered(bytes, *usable);
+  }
+  grant_.take(bytes);
+  return Done{};
+}
+
 Status MetricsFile::append(const std::string& line) {
   const auto end = static_cast<off_t>(size_);
   if (::ftruncate(descriptor_, end) != 0) return refused("write", path_);
   const std::string text = line + '\n';
-  if (auto fits = check_space(path_, text.size(), kLeftForTheJournal); !fits) return fits.failure();
+  if (auto fits = take_space(text.size()); !fits) return fits.failure();
   for (std::size_t done = 0; done < text.size();) {
     const auto at = static_cast<off_t>(size_ + done);
     const ssize_t written = ::pwrite(descriptor_, text.data() + done, text.size() - done, at);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       const Failure failure = refused("write", path_);
+      grant_.refused();
       return ::ftruncate(descriptor_, end) == 0 ? failure : refused("shorten", path_);
     }
     done += static_cast<std::size_t>(written);

@@ -10,6 +10,7 @@
 
 #include "messages/values/run_events.h"
 #include "runtime/base/error.h"
+#include "runtime/base/machine/disk_space.h"
 #include "runtime/trace/metrics/metrics_core.h"
 
 namespace shoal {
@@ -34,8 +35,9 @@ namespace shoal {
 
 class MetricsFile {
  public:
-  // Makes the file if need be. Errors: kIo.
-  [[nodiscard]] static Result<MetricsFile> open(const std::string& path);
+  // Makes the file if need be. left: bytes of its disk that it does not take; 0 where there is no journal beside it.
+  // Errors: kIo.
+  [[nodiscard]] static Result<MetricsFile> open(const std::string& path, std::uint64_t left = kLeftForTheJournal);
 
   MetricsFile(MetricsFile&& other) noexcept;
   MetricsFile& operator=(MetricsFile&& other) noexcept;
@@ -43,17 +45,21 @@ class MetricsFile {
 
   // The newest step record and evaluation that were there when the file was opened.
   [[nodiscard]] const WrittenLines& written() const { return written_; }
-  // Adds the newline; returns after the system has taken the line. Errors: kIo, also where the journal needs what the
-  // disk has left.
+  // Adds the newline; returns after the system has taken the line. Errors: kIo, also where others need what the disk
+  // has left: it is asked for that before the first line, and then now and then (SpaceGrant).
   [[nodiscard]] Status append(const std::string& line);
   // Returns once the disk has all lines so far, which a loss of power leaves then. Errors: kIo.
   [[nodiscard]] Status sync();
 
  private:
-  MetricsFile(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+  MetricsFile(int descriptor, std::string path, std::uint64_t left)
+      : descriptor_(descriptor), path_(std::move(path)), left_(left) {}
+  [[nodiscard]] Status take_space(std::uint64_t bytes);
 
   int descriptor_ = -1;
   std::string path_;
+  std::uint64_t left_;
+  SpaceGrant grant_;
   std::uint64_t size_ = 0;  // size of the whole lines
   WrittenLines written_;
 };

@@ -20,7 +20,7 @@ struct StepOf {
 }  // namespace
 
 Result<WrittenLines> MetricsOutbox::open() {
-  auto file = MetricsFile::open(path_);
+  auto file = MetricsFile::open(path_, left_);
   if (!file) return file.failure();
   file_.emplace(std::move(file.value()));
   return file_->written();

@@ -20,7 +20,9 @@ class MetricsOutbox {
  public:
   static constexpr std::size_t kWaitingBytesMax = std::size_t{4} << 20U;
 
-  explicit MetricsOutbox(std::string path) : path_(std::move(path)) {}
+  // left: as for MetricsFile::open().
+  explicit MetricsOutbox(std::string path, std::uint64_t left = kLeftForTheJournal)
+      : path_(std::move(path)), left_(left) {}
 
   // Opens the file and returns what is in it. Errors: kIo; write() tries again then.
   [[nodiscard]] Result<WrittenLines> open();
@@ -43,6 +45,7 @@ class MetricsOutbox {
   [[nodiscard]] std::string all_is_written();
 
   std::string path_;
+  std::uint64_t left_;
   std::optional<MetricsFile> file_;  // nothing: it could not be opened yet
   std::deque<Line> waiting_;
   std::size_t waiting_bytes_ = 0;

@@ -75,8 +75,8 @@ std::vector<Field> fields_of(const StepRecord& record, const LineMeans& means, c
     fields.push_back(
         {Rank::kRound, compose("round ", applied / style.steps_per_round, '/', target / style.steps_per_round)});
   if (means.sent_bytes) fields.push_back({Rank::kBytes, "sent " + human_bytes(*means.sent_bytes)});
-  if (target > applied) {
-    const double seconds = static_cast<double>(target - applied) * means.usual_step_ms / 1000.0;
+  if (target > applied && means.usual_step_ms) {
+    const double seconds = static_cast<double>(target - applied) * *means.usual_step_ms / 1000.0;
     fields.push_back({Rank::kEta, "eta " + human_seconds(seconds)});
   }
   if (record.skipped) fields.push_back({Rank::kStays, "SKIPPED: " + *record.skipped});

@@ -26,8 +26,8 @@ struct ProgressStyle {
 
 // The figures of a progress line that are of more than its own step.
 struct LineMeans {
-  std::optional<double> sent_bytes;  // per step; nothing where no step's bytes are known
-  double usual_step_ms = 0;
+  std::optional<double> sent_bytes;     // per step; nothing where no step's bytes are known
+  std::optional<double> usual_step_ms;  // nothing where no whole step was timed yet, as after a spawner's return
 };
 
 // The steps between two lines, and the pace that the rest of the run is expected to go at: the middle one of the latest
@@ -37,7 +37,7 @@ class ProgressWindow {
   static constexpr std::size_t kRecentMax = 32;
 
   void add(const StepRecord& record);
-  // Returns the means of the steps since the last call; the pace is that of the latest kRecentMax steps.
+  // Returns the means of the steps since the last call; the pace is that of the latest kRecentMax timed steps.
   [[nodiscard]] LineMeans take();
 
  private:

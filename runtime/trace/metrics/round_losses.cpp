@@ -28,13 +28,6 @@ void add_line(RoundLosses& sum, std::string_view line) {
   sum.approximated += count_field(json, "approximated").value_or(0);
 }
 
-RoundLosses sum_of_lines(ReadAt read_at) {
-  RoundLosses sum;
-  MetricsLines lines(std::move(read_at));
-  while (const auto line = lines.next()) add_line(sum, *line);
-  return sum;
-}
-
 }  // namespace
 
 std::string text_of(const RoundLosses& losses) {
@@ -43,18 +36,35 @@ std::string text_of(const RoundLosses& losses) {
 }
 
 Result<RoundLosses> round_losses_in(const std::string& metrics_path) {
-  auto file = open_input(metrics_path);
-  if (!file) return file.failure();
-  return sum_of_lines(std::move(file->read_at));
+  RoundLosses sum;
+  const Status read = read_metrics_lines(metrics_path, [&sum](std::string_view line) { add_line(sum, line); });
+  return read ? Result<RoundLosses>(sum) : read.failure();
 }
 
 // Lines are added behind the last whole one of now, over what was left of another.
-std::function<RoundLosses()> round_losses_before(InputFile file) {
+LossesBefore::LossesBefore(InputFile file) {
   const auto end = read_lines_back(file, [](std::string_view) { return true; });
-  return [part = part_of(std::move(file.read_at), 0, end ? *end : 0)] { return sum_of_lines(part); };
+  if (end) lines_.emplace(part_of(std::move(file.read_at), 0, *end));
 }
 
+bool LossesBefore::read_on(std::size_t bytes) {
+  const std::uint64_t until = lines_ ? lines_->end() + bytes : 0;
+  while (lines_ && lines_->end() < until) {
+    const auto line = lines_->next();
+    if (line) {
+      add_line(sum_, *line);
+    } else {
+      lines_.reset();
+    }
+  }
+  return lines_.has_value();
+}
+
+// Reads nothing while somebody who asks reads, and does not wait for that.
 void RoundTally::add(const MetricsOutput& line) {
+  if (const std::unique_lock lock(before_mutex_, std::try_to_lock); lock.owns_lock()) {
+    (void)before_.read_on(kPieceBytes);
+  }
   if (const auto* step = std::get_if<StepRecord>(&line)) {
     lost_tokens_ += step->lost_tokens;
     approximated_ += step->approximated.value_or(0);
@@ -65,9 +75,12 @@ void RoundTally::add(const MetricsOutput& line) {
 }
 
 RoundLosses RoundTally::sum() const {
-  std::call_once(is_read_, [this] { before_ = read_before_(); });
-  const std::uint64_t at_the_end = has_end_ ? lost_at_the_end_.load() : before_.lost_at_the_end;
-  return {before_.lost_tokens + lost_tokens_, at_the_end, before_.approximated + approximated_};
+  const std::lock_guard lock(before_mutex_);
+  while (before_.read_on(kPieceBytes)) {
+  }
+  const RoundLosses& before = before_.so_far();
+  const std::uint64_t at_the_end = has_end_ ? lost_at_the_end_.load() : before.lost_at_the_end;
+  return {before.lost_tokens + lost_tokens_, at_the_end, before.approximated + approximated_};
 }
 
 }  // namespace shoal

@@ -4,15 +4,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/trace/metrics/metrics_core.h"
+#include "runtime/trace/metrics/metrics_lines.h"
 
 namespace shoal {
 
@@ -30,23 +32,38 @@ struct RoundLosses {
 // Adds up the whole lines of a metrics.jsonl of any size; lines that are no JSON count nothing. Errors: kIo.
 [[nodiscard]] Result<RoundLosses> round_losses_in(const std::string& metrics_path);
 
-// Fixes what the file has by now, and reads it when it is called, as above: a run of months has gigabytes, and its
-// start does not wait for them. What cannot be read counts nothing.
-[[nodiscard]] std::function<RoundLosses()> round_losses_before(InputFile file);
+// The same of the lines that a file has when this is made, read in pieces: a run of months has gigabytes, and its start
+// does not wait for them. What cannot be read counts nothing.
+class LossesBefore {
+ public:
+  LossesBefore() = default;  // no file
+  explicit LossesBefore(InputFile file);
+
+  // Adds the next lines, about so many bytes of them. False: there are no more.
+  bool read_on(std::size_t bytes);
+  [[nodiscard]] const RoundLosses& so_far() const { return sum_; }
+
+ private:
+  std::optional<MetricsLines> lines_;  // nothing: all are read
+  RoundLosses sum_;
+};
 
 // Goes on from there, line by line. One thread adds, any may ask.
+//
+// With each line that is added a piece of those before is read. So a person who asks waits for what is left of them,
+// which is nothing but soon after a start.
 class RoundTally {
  public:
-  // before: is called once, by who asks first.
-  explicit RoundTally(std::function<RoundLosses()> before) : read_before_(std::move(before)) {}
+  static constexpr std::size_t kPieceBytes = std::size_t{1} << 20U;  // with each line: about a millisecond
+
+  explicit RoundTally(LossesBefore before) : before_(std::move(before)) {}
 
   void add(const MetricsOutput& line);
   [[nodiscard]] RoundLosses sum() const;
 
  private:
-  std::function<RoundLosses()> read_before_;
-  mutable std::once_flag is_read_;
-  mutable RoundLosses before_;
+  mutable std::mutex before_mutex_;
+  mutable LossesBefore before_;
   std::atomic<std::uint64_t> lost_tokens_ = 0;
   std::atomic<std::uint64_t> lost_at_the_end_ = 0;
   std::atomic<bool> has_end_ = false;  // a last line was added

@@ -110,15 +110,21 @@ void SpanTally::count(const EventFacts& event) {
   if (event.kind == RunEventKind::kProcessLost) ++faults.processes;
   if (event.kind == RunEventKind::kStageEnded || event.kind == RunEventKind::kRestarted) ++faults.actors;
   if (event.kind == RunEventKind::kResumed && event.subject == "spawner") ++faults.spawners;
-  if (event.kind == RunEventKind::kRolledBack) ++faults.rollbacks;
+  if (event.kind == RunEventKind::kRolledBack) count_rollback(event.branch);
   if (event.kind == RunEventKind::kMicrobatchQuarantined) ++faults.quarantined;
   if (event.kind == RunEventKind::kRound && event.subject.starts_with("stage 0 ")) ++sum_.rounds;
+  sum_.lines_lost += event.lost_lines;
   if (event.kind != RunEventKind::kCheckpoint) return;
   ++sum_.checkpoints.count;
   sum_.checkpoints.bytes += event.saved_bytes;
   sum_.checkpoints.seconds += event.saved_s;
   const auto version = version_of(event.subject);
   if (version && steps_sent_ && *version >= *steps_sent_) unreported_ = Unreported{*version, event.saved_bytes};
+}
+
+void SpanTally::count_rollback(std::optional<std::uint64_t> branch) {
+  const bool is_again = branch && branch == std::exchange(begun_by_rollback_, branch);
+  if (!is_again) ++sum_.faults.rollbacks;
 }
 
 void SpanTally::add(const StepFacts& step, Start& start) {
@@ -219,6 +225,7 @@ SpanSummary SpanTally::of(std::uint64_t steps, WallTime now) const {
   out.steps = kept.steps;
   out.tokens = kept.tokens;
   out.goodput = goodput_.of(steps);
+  out.goodput_loss = goodput_.loss_of(steps);
   out.time.start = ended.start_ms_ / kMsPerSecond;
   out.time.training = std::max(0.0, kept.ms + gaps_ms - pauses_ms) / kMsPerSecond;
   out.time.evaluation = ended.evaluation_ms_ / kMsPerSecond;
@@ -242,7 +249,9 @@ void RunSummary::add(std::string_view line) {
 }
 
 SummaryRecord RunSummary::of(std::uint64_t steps, WallTime now) const {
-  return {steps, std::max<std::uint64_t>(1, starts_), life_.of(steps, now), run_.of(steps, now)};
+  SummaryRecord record{steps, std::max<std::uint64_t>(1, starts_), 0, life_.of(steps, now), run_.of(steps, now)};
+  record.untold_steps = steps - record.run.steps;
+  return record;
 }
 
 SummaryRecord RunSummary::of(std::uint64_t steps, WallTime now, std::uint64_t lost_at_the_end) const {

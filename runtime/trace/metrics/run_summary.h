@@ -18,6 +18,9 @@
 //
 // A step's line has the bytes that were sent since the one before it. The last checkpoint of a start is sent after its
 // last line: the event of it says how many bytes it has.
+//
+// A roll-back that a spawner begins and does not live to end is begun again by the next one, as the same branch: it
+// counts once. What no line tells of is in no sum, but its steps are counted as missing.
 #pragma once
 
 #include <cstddef>
@@ -62,6 +65,7 @@ class SpanTally {
   void add(const StepFacts& step, Start& start);
   void add(const EventFacts& event);
   void count(const EventFacts& event);
+  void count_rollback(std::optional<std::uint64_t> branch);
   [[nodiscard]] static StepFacts placed_in(const Start& start, StepFacts step);
   // Says whether what such a line tells was done before this start.
   [[nodiscard]] bool is_of_former(const LineFacts& facts) const;
@@ -86,8 +90,9 @@ class SpanTally {
   Start start_;
   std::optional<Start> former_;  // until this one trains
   std::optional<Unreported> unreported_;
-  std::optional<std::uint64_t> steps_sent_;  // as the last line of a step by pipelines says
-  SpanSummary sum_;                          // bytes, rounds, checkpoints and faults
+  std::optional<std::uint64_t> steps_sent_;         // as the last line of a step by pipelines says
+  std::optional<std::uint64_t> begun_by_rollback_;  // the newest branch that a roll-back began
+  SpanSummary sum_;                                 // bytes, rounds, checkpoints and faults
   double start_ms_ = 0;
   double training_ms_ = 0;  // also of steps that were thrown away
   double evaluation_ms_ = 0;

@@ -74,6 +74,14 @@ Json rate(std::uint64_t tokens, double seconds) {
   return seconds > 0 ? number(std::round(static_cast<double>(tokens) / seconds * 10) / 10) : Json();
 }
 
+Json to_json(const std::optional<GoodputLoss>& loss) {
+  const auto part = [&loss](double GoodputLoss::*one) { return loss ? seconds((*loss).*one) : Json(); };
+  return {{"first_steps", part(&GoodputLoss::first_steps)},
+          {"eventful", part(&GoodputLoss::eventful)},
+          {"repeated", part(&GoodputLoss::repeated)},
+          {"uneven", part(&GoodputLoss::uneven)}};
+}
+
 Json to_json(const SpanSummary& span) {
   const TimeParts& time = span.time;
   const FaultCounts& faults = span.faults;
@@ -83,6 +91,7 @@ Json to_json(const SpanSummary& span) {
           {"tokens_per_s", rate(span.tokens, span.seconds)},
           {"training_tokens_per_s", rate(span.tokens, time.training)},
           {"goodput", span.goodput ? number(*span.goodput) : Json()},
+          {"goodput_lost_s", to_json(span.goodput_loss)},
           {"time_s",
            {{"start", seconds(time.start)},
             {"training", seconds(time.training)},
@@ -99,6 +108,7 @@ Json to_json(const SpanSummary& span) {
           {"rounds", span.rounds},
           {"lost_tokens", span.lost_tokens},
           {"approximated", span.approximated},
+          {"lines_lost", span.lines_lost},
           {"faults",
            {{"processes", faults.processes},
             {"actors", faults.actors},
@@ -168,7 +178,8 @@ std::string to_json_line(const SummaryRecord& record) {
                         {"steps", record.steps},
                         {"starts", record.starts},
                         {"life", to_json(record.life)},
-                        {"run", to_json(record.run)}});
+                        {"run", to_json(record.run)},
+                        {"untold_steps", record.untold_steps}});
 }
 std::string to_json_line(const EvalProgress&) { return {}; }
 
@@ -178,7 +189,7 @@ std::string to_json_line(const FinalRecord& record) {
                         {"tokens_total", record.tokens_total},
                         {"goodput", record.goodput ? number(*record.goodput) : Json()},
                         {"lost_tokens", record.lost_tokens},
-                        {"weights_sha256", record.weights_sha256}});
+                        {"weights_sha256", record.weights_sha256.empty() ? Json() : Json(record.weights_sha256)}});
 }
 
 std::string to_json_line(const ViewRecord& record) {

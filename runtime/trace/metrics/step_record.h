@@ -95,6 +95,16 @@ struct TimeParts {
   double repeated = 0;    // steps that a roll-back threw away
 };
 
+// The parts, in seconds, of the time of all steps that goodput does not count: what steps took beyond the time that
+// their tokens take at the rate of undisturbed ones. Disjoint; goodput = 1 - their sum / the time of all steps.
+// Negative where these steps were the quicker ones.
+struct GoodputLoss {
+  double first_steps = 0;  // one of each start: workers connect, take memory, fill the pipeline
+  double eventful = 0;     // steps with retries or with an event before them: a fault, a checkpoint, an evaluation
+  double repeated = 0;     // steps that a roll-back threw away
+  double uneven = 0;       // all others, of which some are slower than the rest
+};
+
 struct FaultCounts {
   std::uint64_t processes = 0;  // nodes and storage, lost
   std::uint64_t actors = 0;     // those that ended or hung, and were replaced
@@ -116,6 +126,7 @@ struct SpanSummary {
   std::uint64_t steps = 0;   // those that the weights went through
   std::uint64_t tokens = 0;  // in them
   std::optional<double> goodput;
+  std::optional<GoodputLoss> goodput_loss;  // nothing where the goodput is not known
   TimeParts time;
   // As replicas report them, and the checkpoint after whose sending none reported: the last one of a start. Lines of an
   // older version count shards as state.
@@ -125,6 +136,7 @@ struct SpanSummary {
   std::uint64_t rounds = 0;        // those of all fragments, as stage 0 has them
   std::uint64_t lost_tokens = 0;   // trained, and not in the model
   std::uint64_t approximated = 0;  // microbatches
+  std::uint64_t lines_lost = 0;    // could not be written: no figure has what they told
   FaultCounts faults;
 };
 
@@ -132,7 +144,9 @@ struct SpanSummary {
 struct SummaryRecord {
   std::uint64_t steps = 0;   // those of the weights
   std::uint64_t starts = 1;  // by a person
-  SpanSummary life;          // since the last of them
+  // Steps of the weights that no line tells of: lines that wait for a full disk, or were lost. No figure has them.
+  std::uint64_t untold_steps = 0;
+  SpanSummary life;  // since the last of them
   SpanSummary run;
 };
 

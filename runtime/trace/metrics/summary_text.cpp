@@ -1,8 +1,10 @@
 // One line each for time, goodput, bytes, rounds and faults.
 #include "runtime/trace/metrics/summary_text.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "runtime/base/compose.h"
@@ -35,6 +37,14 @@ std::string faults_text(const FaultCounts& faults) {
   return parts.empty() ? "none" : enumerate(parts);
 }
 
+// Says what the goodput lacks to 1; empty where nobody knows.
+std::string loss_text(const std::optional<GoodputLoss>& loss) {
+  if (!loss) return {};
+  const auto text = [](double seconds) { return time_text(std::max(0.0, seconds)); };
+  return compose("; lost to first steps ", text(loss->first_steps), ", steps with events ", text(loss->eventful),
+                 ", roll-backs ", text(loss->repeated), ", uneven steps ", text(loss->uneven));
+}
+
 void add_span(const std::string& whose, const SpanSummary& span, std::vector<std::string>& lines) {
   const TimeParts& time = span.time;
   const ByteCounts& sent = span.bytes;
@@ -47,9 +57,10 @@ void add_span(const std::string& whose, const SpanSummary& span, std::vector<std
                           ", held up by faults ", time_text(time.stalled), ", steps rolled back ",
                           time_text(time.repeated)));
   if (span.steps > 0 || span.goodput) {
-    lines.push_back(compose("  goodput: ", span.goodput ? number_text(*span.goodput, 3) : "not known",
-                            " = tokens kept / (tok/s of undisturbed steps x time of all steps); start and evaluations "
-                            "are not in it"));
+    lines.push_back(
+        compose("  goodput: ", span.goodput ? number_text(*span.goodput, 3) : "not known",
+                " = tokens kept / (tok/s of undisturbed steps x time of all steps, without start and evaluations)",
+                loss_text(span.goodput_loss)));
   }
   lines.push_back(compose(
       "  sent: activations ", bytes(sent.activation), ", gradients ", bytes(sent.gradient), ", sums ",
@@ -69,6 +80,17 @@ void add_span(const std::string& whose, const SpanSummary& span, std::vector<std
   lines.push_back(compose("  faults survived: ", faults_text(span.faults)));
 }
 
+// Says what the sums do not have; empty: they have all.
+std::string missing_text(const SummaryRecord& record) {
+  std::vector<std::string> parts;
+  if (record.untold_steps > 0) {
+    parts.push_back(compose(record.untold_steps, " of ", counted(record.steps, "step")));
+  }
+  if (record.run.lines_lost > 0) parts.push_back(counted(record.run.lines_lost, "lost line"));
+  if (parts.empty()) return {};
+  return compose("  missing in these figures, because metrics.jsonl has no line of them: ", enumerate(parts));
+}
+
 }  // namespace
 
 std::vector<std::string> summary_lines(const SummaryRecord& record) {
@@ -79,6 +101,7 @@ std::vector<std::string> summary_lines(const SummaryRecord& record) {
   } else {
     add_span("the run", record.run, lines);
   }
+  if (const std::string missing = missing_text(record); !missing.empty()) lines.push_back(missing);
   return lines;
 }
 

@@ -149,11 +149,15 @@ std::string letters_text(const RunTrace& trace) {
     }
   }
   Table table({"letter", "sent", "tensors", "mean on the way", "99 %", "never arrived"});
+  std::uint64_t lost = 0;
   for (auto& [word, amount] : letters) {
+    lost += amount.lost;
     table.add({word, std::to_string(amount.count), bytes_text(amount.bytes), ms_text(amount.mean_ns()),
                ms_text(amount.high_ns()), std::to_string(amount.lost)});
   }
-  return table.is_empty() ? "  (letters are traced with trace.level=all)\n" : table.text();
+  if (table.is_empty()) return "  (letters are traced with trace.level=all)\n";
+  return table.text() +
+         (lost == 0 ? "" : "  (letters to processes whose traces are not here count as never arrived)\n");
 }
 
 // Time from one commit to the next, in parts that follow one another.

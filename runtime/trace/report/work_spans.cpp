@@ -86,8 +86,7 @@ std::vector<TracedLetter> letters_of(const RunTrace& trace) {
   }
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
     const TraceEvent& event = trace.events[i].event;
-    const bool is_arrival = event.kind == TraceKind::kReceive || event.kind == TraceKind::kDrop;
-    if (!is_arrival || event.span == 0) continue;
+    if (!is_arrival(event.kind) || event.span == 0) continue;
     const auto sent = by_span.find(event.span);
     if (sent != by_span.end() && !letters[sent->second].arrived) letters[sent->second].arrived = i;
   }

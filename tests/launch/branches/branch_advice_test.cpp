@@ -83,6 +83,15 @@ TEST(BranchAdvice, KnowsFromWhichStepOnAStateIsUseless) {
   EXPECT_EQ(useless_from("/nowhere"), std::nullopt);
 }
 
+// A person raised the rate on a branch: the run that it began at has not diverged.
+TEST(BranchAdvice, SaysOfNoOtherRateThatItDiverged) {
+  const Config trunk = config_with({"optim.lr=0.001"});
+  const Config hot = config_with({"optim.lr=0.5"});
+  const Changes changes = advised_changes(trunk, hot, told_of({trunk, hot}));
+  EXPECT_THAT(advice_text("shoal train", "r", {10, trunk}, changes, hot),
+              testing::HasSubstr("with optim.lr = 5e-04 instead of 0.001 (0.5 diverged): "));
+}
+
 TEST(BranchAdvice, IsOneSentenceWithBothValuesAndTheCommand) {
   const Config first = config_with({"optim.lr=0.003"});
   const Config half = config_with({"optim.lr=0.0015"});
@@ -90,8 +99,8 @@ TEST(BranchAdvice, IsOneSentenceWithBothValuesAndTheCommand) {
             "training diverged; go on from the checkpoint after 10 steps with optim.lr = 0.0015 instead of 0.003: "
             "shoal train --resume 'runs/a b' --branch NAME --from 10 --set optim.lr=0.0015");
   EXPECT_EQ(advice_text("shoal train --single", "r", {0, first}, {{"optim.lr", "0.003", "0.00015"}}, half),
-            "training diverged; go on from the beginning with optim.lr = 0.00015 instead of 0.003 (0.0015 diverged, "
-            "too): shoal train --single --resume r --branch NAME --from 0 --set optim.lr=0.00015");
+            "training diverged; go on from the beginning with optim.lr = 0.00015 instead of 0.003 (0.0015 diverged): "
+            "shoal train --single --resume r --branch NAME --from 0 --set optim.lr=0.00015");
 }
 
 }  // namespace

@@ -99,6 +99,7 @@ TEST(BranchPlan, TheScheduleOfALongerRunIsLongerUnlessSomebodySaysOtherwise) {
   EXPECT_EQ(stretched({"run.steps=20", "optim.warmup_steps=5"}, {"run.steps=40"}), 40U);
   EXPECT_EQ(stretched({"run.steps=20", "optim.warmup_steps=5"}, {"run.steps=40", "optim.decay_steps=20"}), 20U);
   EXPECT_EQ(stretched({"run.steps=20", "optim.warmup_steps=5"}, {"run.steps=40", "optim.decay_steps=30"}), 30U);
+  EXPECT_EQ(stretched({"run.steps=20", "optim.warmup_steps=5"}, {"run.steps=40", " optim.decay_steps = 20"}), 20U);
   EXPECT_EQ(stretched({"run.steps=20", "optim.warmup_steps=5", "optim.decay_steps=15"}, {"run.steps=40"}), 15U);
 }
 

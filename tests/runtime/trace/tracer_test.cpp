@@ -29,7 +29,7 @@ Cause some_cause() {
 
 class TracedProcess {
  public:
-  explicit TracedProcess(TraceLevel level = TraceLevel::kAll, std::size_t capacity = 64)
+  explicit TracedProcess(std::optional<TraceLevel> level = TraceLevel::kAll, std::size_t capacity = 64)
       : tracer(std::make_shared<Tracer>(TracerSettings{level, capacity, 0, {}}, clock)) {}
   [[nodiscard]] std::string path() const { return (scratch.path() / "trace" / "node1.trace").string(); }
   [[nodiscard]] std::vector<TraceLife> lives() const {
@@ -42,6 +42,12 @@ class TracedProcess {
   std::shared_ptr<ManualClock> clock = std::make_shared<ManualClock>();
   std::shared_ptr<Tracer> tracer;
 };
+
+std::vector<std::uint64_t> numbers_of(const TraceLife& life) {
+  std::vector<std::uint64_t> numbers;
+  for (const TraceEvent& event : life.events) numbers.push_back(event.bytes);
+  return numbers;
+}
 
 TEST(Trace, AnEventComesBackAsItWasRecorded) {
   TracedProcess process;
@@ -94,6 +100,59 @@ TEST(Trace, TheLevelDecidesWhatIsKept) {
   const ActorTrace nobody;
   EXPECT_EQ(nobody.start({}), 0U);
   nobody.record(TraceKind::kFault, {});
+}
+
+// A Hello and the Welcome, which says the level, come before it is known.
+TEST(Trace, ArrivalsBeforeTheLevelIsKnownAreKeptUntilThen) {
+  using Numbers = std::vector<std::uint64_t>;
+  for (const auto& [level, kept] : std::vector<std::pair<TraceLevel, Numbers>>{
+           {TraceLevel::kOff, {}}, {TraceLevel::kLifecycle, {3}}, {TraceLevel::kAll, {1, 3, 4}}}) {
+    TracedProcess process(std::nullopt);
+    const ActorTrace actor(process.tracer, "a");
+    process.clock->advance(5ms);
+    actor.record(TraceKind::kReceive, {}, 1);
+    actor.record(TraceKind::kSend, {}, 2);
+    actor.record(TraceKind::kDrop, {}, 3);
+    EXPECT_EQ(actor.new_span(TraceKind::kSend), 0U) << "no number of its own to give yet";
+    process.clock->advance(5ms);
+    process.tracer->set_level(level);
+    actor.record(TraceKind::kReceive, {}, 4);
+    { TraceDrain drain(process.tracer, process.path(), "node1"); }
+    ASSERT_EQ(std::filesystem::exists(process.path()), level != TraceLevel::kOff);
+    if (level == TraceLevel::kOff) continue;
+    EXPECT_EQ(numbers_of(process.lives().at(0)), kept);
+    EXPECT_EQ(process.lives()[0].events[0].time_ns, 5'000'000) << "when it happened";
+    process.tracer->set_level(TraceLevel::kOff);
+    actor.record(TraceKind::kReceive, {}, 5);
+    EXPECT_FALSE(actor.wants(TraceKind::kReceive)) << "off is off from then on";
+  }
+}
+
+TEST(Trace, OfArrivalsBeforeTheLevelIsKnownTheNewestAreKept) {
+  TracedProcess process(std::nullopt, 128);
+  const ActorTrace actor(process.tracer, "a");
+  for (std::uint64_t i = 0; i < Tracer::kEarlyMax + 10; ++i) actor.record(TraceKind::kReceive, {}, i);
+  process.tracer->set_level(TraceLevel::kAll);
+  { TraceDrain drain(process.tracer, process.path(), "node1"); }
+  const auto numbers = numbers_of(process.lives().at(0));
+  ASSERT_EQ(numbers.size(), Tracer::kEarlyMax);
+  EXPECT_EQ(numbers.front(), 10U);
+  EXPECT_EQ(process.lives()[0].dropped, 0U);
+}
+
+TEST(Trace, ThreadsLoseNoArrivalWhenTheLevelComes) {
+  TracedProcess process(std::nullopt, 256);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&process] {
+      const ActorTrace actor(process.tracer, "a");
+      for (std::uint64_t i = 0; i < Tracer::kEarlyMax / 4; ++i) actor.record(TraceKind::kReceive, {}, i);
+    });
+  }
+  process.tracer->set_level(TraceLevel::kAll);
+  for (auto& thread : threads) thread.join();
+  { TraceDrain drain(process.tracer, process.path(), "node1"); }
+  EXPECT_EQ(process.lives().at(0).events.size(), Tracer::kEarlyMax);
 }
 
 TEST(Trace, WhatDoesNotFitIsCounted) {
@@ -203,12 +262,6 @@ void record_and_die(const std::string& path, int written, int unwritten) {
   int status = 0;
   ::waitpid(child, &status, 0);
   ASSERT_TRUE(WIFSIGNALED(status));
-}
-
-std::vector<std::uint64_t> numbers_of(const TraceLife& life) {
-  std::vector<std::uint64_t> numbers;
-  for (const TraceEvent& event : life.events) numbers.push_back(event.bytes);
-  return numbers;
 }
 
 std::vector<std::uint64_t> first_numbers(std::uint64_t count) {

@@ -72,6 +72,48 @@ TEST(Goodput, CountsAStepOnceThatTwoBranchesHave) {
   EXPECT_NEAR(run.goodput.of(3).value(), 3.0 / 9.0, 1e-9);
 }
 
+double sum_of(const GoodputLoss& loss) { return loss.first_steps + loss.eventful + loss.repeated + loss.uneven; }
+
+// 20 s of steps of which each should take a second.
+TEST(Goodput, SaysByPartsWhatItLacksToOne) {
+  Told run({event_line(RunEventKind::kTraining)});
+  run.steps(0, 1, 3000);
+  run.steps(1, 6, 1000);
+  run.goodput.add(facts_of(event_line(RunEventKind::kProcessLost)));
+  run.steps(6, 7, 3500);
+  run.goodput.add(facts_of(step_line(7, 2000, 0, 1)));
+  run.steps(8, 9, 1500);
+  run.steps(7, 9, 1000, 1);
+  run.goodput.add(facts_of(event_line(RunEventKind::kStarted)));
+  run.steps(9, 10, 3000);
+  const GoodputLoss loss = run.goodput.loss_of(10).value();
+  EXPECT_NEAR(loss.first_steps, 4, 1e-9) << "of two starts";
+  EXPECT_NEAR(loss.eventful, 3.5, 1e-9);
+  EXPECT_NEAR(loss.repeated, 2, 1e-9);
+  EXPECT_NEAR(loss.uneven, 0.5, 1e-9);
+  EXPECT_NEAR(run.goodput.of(10).value(), 1 - sum_of(loss) / 20, 1e-9);
+  EXPECT_EQ(Told().goodput.loss_of(0), std::nullopt);
+}
+
+// The line of the last step before a death comes after the next start.
+TEST(Goodput, AStepThatIsFilledInIsNotTheFirstOfAStart) {
+  for (const bool is_filled : {true, false}) {
+    Told run;
+    run.steps(0, 5, 1000);
+    run.goodput.add(facts_of(event_line(RunEventKind::kStarted)));
+    StepRecord record;
+    record.step = 5;
+    record.tokens = 100;
+    record.step_ms = 1000;
+    record.is_filled = is_filled;
+    run.goodput.add(facts_of(to_json_line(record)));
+    run.steps(6, 7, 3000);
+    run.steps(7, 12, 1000);
+    EXPECT_NEAR(run.goodput.loss_of(12)->first_steps, is_filled ? 2 : 0, 1e-9);
+    EXPECT_NEAR(run.goodput.loss_of(12)->uneven, is_filled ? 0 : 2, 1e-9);
+  }
+}
+
 std::string eval_line(double eval_ms) {
   EvalRecord record;
   record.eval_ms = eval_ms;
@@ -276,6 +318,7 @@ TEST(Goodput, AgreesWithAddingUpEveryStep) {
     double tokens = 0;
     for (const auto& [number, count] : book) tokens += static_cast<double>(count);
     EXPECT_NEAR(run.goodput.of(step).value(), tokens / (0.5 * wall_ms), 1e-9);
+    EXPECT_NEAR(run.goodput.of(step).value(), 1 - sum_of(run.goodput.loss_of(step).value()) * 1000 / wall_ms, 1e-9);
   }
 }
 

@@ -69,6 +69,25 @@ TEST(LineFacts, OfACheckpointAreItsBytesAndSecondsWhereItSaysThem) {
   EXPECT_EQ(facts_of_checkpoint("some bytes in a while").saved_s, 0);
 }
 
+TEST(LineFacts, OfARollBackAreTheBranchThatBeginsWithIt) {
+  const auto branch_in = [](RunEventKind kind, const std::string& reason) {
+    return std::get<EventFacts>(facts_of(with_time(to_json_line(RunEvent{kind, "run", reason, 3}), kAt))).branch;
+  };
+  EXPECT_EQ(branch_in(RunEventKind::kRolledBack, "\"x\", as branch 9: from step 3 of 5 committed, as branch 12"), 12U);
+  EXPECT_EQ(branch_in(RunEventKind::kRolledBack, "a reason"), std::nullopt);
+  EXPECT_EQ(branch_in(RunEventKind::kRolledBack, "as told, as branch "), std::nullopt);
+  EXPECT_EQ(branch_in(RunEventKind::kResumed, "from step 3, as branch 12"), std::nullopt) << "is no roll-back";
+}
+
+TEST(LineFacts, OfLinesThatWereLostAreTheirNumber) {
+  const auto lost_in = [](RunEventKind kind, const std::string& reason) {
+    return std::get<EventFacts>(facts_of(to_json_line(RunEvent{kind, "metrics.jsonl", reason, 3}))).lost_lines;
+  };
+  EXPECT_EQ(lost_in(RunEventKind::kLinesLost, "31 lines before this one: no space"), 31U);
+  EXPECT_EQ(lost_in(RunEventKind::kLinesLost, "some lines"), 0U);
+  EXPECT_EQ(lost_in(RunEventKind::kProcessLost, "31 lines"), 0U);
+}
+
 TEST(LineFacts, OfAStepThatNobodyMeasuredHaveNoNumberOfIt) {
   StepRecord record = some_step();
   record.bytes.reset();

@@ -206,14 +206,17 @@ TEST(MetricsFile, ALineThatTheDiskRefusesLeavesNoPart) {
 TEST(MetricsFile, LeavesTheJournalItsSpace) {
   const Scratch scratch;
   if (::mount("shoal", scratch.path().c_str(), "tmpfs", 0, "size=512k") != 0) GTEST_SKIP() << "cannot mount a tmpfs";
-  {
-    auto file = MetricsFile::open((scratch.path() / "metrics.jsonl").string());
+  const auto lines_taken = [&](const std::string& name, std::uint64_t left) {
+    auto file = MetricsFile::open((scratch.path() / name).string(), left);
     const std::string line(10'000, 'x');
     int lines = 0;
     while (lines < 100 && file->append(line).ok()) ++lines;
-    EXPECT_GT(lines, 0);
-    EXPECT_LT(lines, 30) << "some 25 are half of it";
-  }
+    return lines;
+  };
+  const int lines = lines_taken("metrics.jsonl", kLeftForTheJournal);
+  EXPECT_GT(lines, 20);
+  EXPECT_LT(lines, 30) << "some 25 are half of it";
+  EXPECT_GT(lines_taken("others.jsonl", 0), 20) << "the control: the other half, where there is no journal";
   ::umount(scratch.path().c_str());
 }
 

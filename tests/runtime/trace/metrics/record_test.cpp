@@ -90,7 +90,7 @@ TEST(StepRecord, HasNoRateWhereAPartOfTheStepWasTimed) {
   window.add(some_record());
   record.step_ms = 34;
   for (int i = 0; i < 3; ++i) window.add(record);
-  EXPECT_DOUBLE_EQ(window.take().usual_step_ms, 500);
+  EXPECT_DOUBLE_EQ(window.take().usual_step_ms.value(), 500);
 }
 
 TEST(StepRecord, SaysWithRoundsHowManyMicrobatchesAreApproximated) {
@@ -153,6 +153,11 @@ TEST(FinalRecord, HasTheKeysOfTheInterface) {
   EXPECT_EQ(keys_of(json),
             (std::vector<std::string>{"event", "steps", "tokens_total", "goodput", "lost_tokens", "weights_sha256"}));
   EXPECT_EQ(json["event"], "finished");
+  EXPECT_EQ(json["weights_sha256"], "abc");
+}
+
+TEST(FinalRecord, HasNoWeightsWhereNoneWereSaved) {
+  EXPECT_TRUE(Json::parse(to_json_line(FinalRecord{})).at("weights_sha256").is_null());
 }
 
 TEST(Lines, EndWithTheMomentAtWhichTheyWereGivenOut) {
@@ -244,6 +249,22 @@ TEST(ProgressLine, OfTheLastStepHasNoEtaAndASkipIsLoud) {
   EXPECT_NE(line.find("SKIPPED: wte.weight, microbatch 3"), std::string::npos);
 }
 
+// The first line after a spawner's return stands for a step of which it has timed a part, or for none at all.
+TEST(ProgressLine, HasNoEtaBeforeAWholeStepWasTimed) {
+  StepRecord part = some_record();
+  part.is_partly_timed = true;
+  StepRecord untimed = some_record();
+  untimed.step_ms = 0;
+  for (const StepRecord& record : {part, untimed}) {
+    ProgressWindow window;
+    window.add(record);
+    const std::string line = progress_line(record, window.take(), {600, 0, false});
+    EXPECT_EQ(line.find("eta"), std::string::npos) << line;
+    window.add(some_record());
+    EXPECT_NE(progress_line(record, window.take(), {600, 0, false}).find("eta 4m55s"), std::string::npos);
+  }
+}
+
 // Ten steps of which only the last has sums to send, as in a run with rounds.
 TEST(ProgressLine, SaysWhatIsSentPerStepOfAllThatTheLineStandsFor) {
   ProgressWindow window;
@@ -276,7 +297,7 @@ TEST(ProgressLine, ExpectsNoPauseBeforeEveryStepAfterARollBack) {
     record.step_ms = 1000;
     window.add(record);
   }
-  EXPECT_NEAR(window.take().usual_step_ms, 1000, 1e-9) << "a pace that lasts is the usual one";
+  EXPECT_NEAR(window.take().usual_step_ms.value(), 1000, 1e-9) << "a pace that lasts is the usual one";
 }
 
 TEST(ProgressLine, OfADivergedRunIsNoLongerThanOthers) {

@@ -53,7 +53,7 @@ TEST(RoundLosses, AreTheSameLineByLineAndAfterARestart) {
   const auto lines = some_lines();
   for (std::ptrdiff_t before = 0; before <= static_cast<std::ptrdiff_t>(lines.size()); ++before) {
     CountedText file{text_of_lines({lines.begin(), lines.begin() + before})};
-    RoundTally tally(round_losses_before(file.input()));
+    RoundTally tally{LossesBefore(file.input())};
     for (auto line = lines.begin() + before; line != lines.end(); ++line) tally.add(*line);
     EXPECT_EQ(tally.sum(), (RoundLosses{130, 150, 3})) << before;
     tally.add(step(4, 25, 0));  // from a run that goes on: 20 of them are the last line's
@@ -61,12 +61,17 @@ TEST(RoundLosses, AreTheSameLineByLineAndAfterARestart) {
   }
 }
 
-// A start of a long run does not wait for what a person may ask for later.
-TEST(RoundLosses, OfAFileAreReadByWhoAsksFirstHoweverItHasGrownSince) {
+std::string many_lines(std::uint64_t count) {
   std::string text;
-  for (std::uint64_t number = 0; number < 1000; ++number) text += text_of_lines({step(number, number % 100, 1)});
+  for (std::uint64_t number = 0; number < count; ++number) text += text_of_lines({step(number, number % 100, 1)});
+  return text;
+}
+
+// A start of a long run does not wait for what a person may ask for later.
+TEST(RoundLosses, OfAFileAreReadOnceHoweverItHasGrownSince) {
+  const std::string text = many_lines(1000);
   CountedText file{text + "{\"branch\":0,\"step\":1000,\"loss\":" + std::string(2000, ' ')};
-  RoundTally tally(round_losses_before(file.input()));
+  RoundTally tally{LossesBefore(file.input())};
   EXPECT_LE(file.all, std::uint64_t{64} << 10U);
   file.text = text;  // the torn line gives way to others
   for (std::uint64_t number = 1000; number < 1010; ++number) {
@@ -80,9 +85,25 @@ TEST(RoundLosses, OfAFileAreReadByWhoAsksFirstHoweverItHasGrownSince) {
   EXPECT_EQ(file.all, read) << "once";
 }
 
+// The first question of a person finds them added up; one that comes early reads what is left of them.
+TEST(RoundLosses, OfALongFileAreReadInPiecesWithTheLinesThatAreAdded) {
+  const std::string text = many_lines(5000);
+  const std::uint64_t pieces = text.size() / RoundTally::kPieceBytes + 1;
+  ASSERT_GE(pieces, 3U);
+  for (const std::uint64_t added : {std::uint64_t{0}, std::uint64_t{1}, pieces}) {
+    CountedText file{text};
+    RoundTally tally{LossesBefore(file.input())};
+    for (std::uint64_t number = 0; number < added; ++number) tally.add(EvalRecord{});
+    EXPECT_LE(file.all, (added + 1) * (RoundTally::kPieceBytes + (std::uint64_t{64} << 10U)));
+    const std::uint64_t before = file.all;
+    EXPECT_EQ(tally.sum(), (RoundLosses{5 * 49'500, 0, 5000}));
+    EXPECT_EQ(file.all > before + (std::uint64_t{64} << 10U), added < pieces) << added;
+  }
+}
+
 TEST(RoundLosses, OfAnEmptyFileAreNone) {
   CountedText none;
-  EXPECT_EQ(RoundTally(round_losses_before(none.input())).sum(), RoundLosses{});
+  EXPECT_EQ(RoundTally(LossesBefore(none.input())).sum(), RoundLosses{});
 }
 
 TEST(RoundLosses, HaveWords) {

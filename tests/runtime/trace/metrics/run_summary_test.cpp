@@ -15,6 +15,9 @@
 namespace shoal::run_summary_test {
 namespace {
 
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
 using told::at;
 using told::expect_time;
 using told::ToldRun;
@@ -138,6 +141,26 @@ TEST(RunSummary, AddsUpWhatWasLost) {
   EXPECT_EQ(run.summary.of(4, at(run.now), 0).run.lost_tokens, 100U) << "lines stay true";
 }
 
+// The disk was full: some lines wait for it, and some are lost.
+TEST(RunSummary, SaysWhatIsMissingBecauseNoLineTellsOfIt) {
+  ToldRun run;
+  run.train(5);
+  EXPECT_EQ(run.end(5).untold_steps, 0U);
+  EXPECT_THAT(summary_lines(run.end(5)), Not(Contains(HasSubstr("missing")))) << "the control";
+  run.event(RunEventKind::kLinesLost, "metrics.jsonl", "31 lines before this one: No space left on device");
+  run.event(RunEventKind::kLinesLost, "metrics.jsonl", "1 line before this one: No space left on device");
+  run.steps(12, 20);
+  const SummaryRecord summary = run.end(23);
+  EXPECT_EQ(summary.run.steps, 13U);
+  EXPECT_EQ(summary.untold_steps, 10U);
+  EXPECT_EQ(summary.run.lines_lost, 32U);
+  EXPECT_EQ(summary_lines(summary).back(),
+            "  missing in these figures, because metrics.jsonl has no line of them: 10 of 23 steps and 32 lost lines");
+  const auto json = nlohmann::json::parse(to_json_line(summary));
+  EXPECT_EQ(json["untold_steps"], 10);
+  EXPECT_EQ(json["run"]["lines_lost"], 32);
+}
+
 TEST(RunSummary, StepsThatWereRolledBackAreRepeated) {
   ToldRun run;
   run.event(RunEventKind::kStarted);
@@ -149,6 +172,26 @@ TEST(RunSummary, StepsThatWereRolledBackAreRepeated) {
   expect_time(span, {0, 10, 0, 0, 5, 4});
   EXPECT_EQ(span.steps, 10U);
   EXPECT_EQ(span.faults.rollbacks, 1U);
+}
+
+// A spawner that is killed before the new branch has members begins it again, and says so again (P-29).
+TEST(RunSummary, CountsARollBackOnceThatWasBegunAgain) {
+  ToldRun run;
+  run.train(8);
+  const std::string failure = R"(node2: "bad_alloc", as branch 7 of the code: )";
+  run.event(RunEventKind::kRolledBack, "run", failure + "from step 4 of 8 committed, as branch 1");
+  run.event(RunEventKind::kRolledBack, "run", "from step 4 of 8 committed, as branch 1");
+  run.event(RunEventKind::kRolledBack, "run", "from step 2 of 8 committed, as branch 1");
+  run.steps(2, 8);
+  EXPECT_EQ(run.end(8).run.faults.rollbacks, 1U);
+  run.event(RunEventKind::kRolledBack, "run", "from step 4 of 8 committed, as branch 2");
+  run.event(RunEventKind::kStarted);
+  run.event(RunEventKind::kRolledBack, "run", "from step 4 of 8 committed, by one process, as branch 2");
+  run.steps(4, 8);
+  EXPECT_EQ(run.end(8).run.faults.rollbacks, 2U);
+  EXPECT_EQ(run.end(8).life.faults.rollbacks, 1U);
+  for (int i = 0; i < 2; ++i) run.event(RunEventKind::kRolledBack);
+  EXPECT_EQ(run.end(8).run.faults.rollbacks, 4U) << "the control: words that name no branch";
 }
 
 TEST(RunSummary, ATimeWithoutASpawnerIsStalled) {
@@ -409,9 +452,10 @@ TEST(SummaryRecord, IsOneObjectWithTheSameKeysForBothSpans) {
   EXPECT_EQ(json["steps"], 3);
   std::vector<std::string> keys;
   for (const auto& [key, value] : json["run"].items()) keys.push_back(key);
-  EXPECT_EQ(keys, (std::vector<std::string>{"seconds", "steps", "tokens", "tokens_per_s", "training_tokens_per_s",
-                                            "goodput", "time_s", "bytes", "uncounted_steps", "checkpoints", "rounds",
-                                            "lost_tokens", "approximated", "faults"}));
+  EXPECT_EQ(keys,
+            (std::vector<std::string>{"seconds", "steps", "tokens", "tokens_per_s", "training_tokens_per_s", "goodput",
+                                      "goodput_lost_s", "time_s", "bytes", "uncounted_steps", "checkpoints", "rounds",
+                                      "lost_tokens", "approximated", "lines_lost", "faults"}));
   EXPECT_EQ(json["run"].dump(), json["life"].dump());
   double sum = 0;
   for (const auto& part : json["run"]["time_s"]) sum += part.get<double>();
@@ -448,6 +492,25 @@ TEST(SummaryText, SaysWhatWasLost) {
   EXPECT_THAT(summary_lines(run.end(2)),
               testing::Contains("  lost: 4096 tokens that were trained and are not in the model; 1 microbatch "
                                 "approximated"));
+}
+
+// A run without any fault: its first step is slow, and of few steps that is much.
+TEST(SummaryText, SaysWhatGoodputLacksToOne) {
+  ToldRun run;
+  run.event(RunEventKind::kStarted);
+  run.event(RunEventKind::kTraining);
+  run.step(0, 4);
+  run.steps(1, 10);
+  EXPECT_THAT(
+      summary_lines(run.end(10)),
+      Contains("  goodput: 0.769 = tokens kept / (tok/s of undisturbed steps x time of all steps, without start "
+               "and evaluations); lost to first steps 3.0s, steps with events 0.0s, roll-backs 0.0s, uneven "
+               "steps 0.0s"));
+  const auto json = nlohmann::json::parse(to_json_line(run.end(10)));
+  EXPECT_EQ(json["run"]["goodput_lost_s"],
+            (nlohmann::json{{"first_steps", 3}, {"eventful", 0}, {"repeated", 0}, {"uneven", 0}}));
+  const auto nothing = nlohmann::json::parse(to_json_line(ToldRun().end(0)));
+  EXPECT_TRUE(nothing["run"]["goodput_lost_s"]["first_steps"].is_null());
 }
 
 TEST(SummaryText, OfNoStepSaysNothingOfGoodput) {

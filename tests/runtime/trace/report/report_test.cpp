@@ -292,6 +292,14 @@ TEST(Summary, CountsWorkLettersAndParts) {
   }
 }
 
+TEST(Summary, SaysThatItKnowsOfNoArrivalWithoutATrace) {
+  TraceBench bench({3, 4});
+  EXPECT_THAT(summary_text(bench.trace()), Not(HasSubstr("never arrived)"))) << "all arrived";
+  bench.drop("node3", of_kind(TraceKind::kReceive));
+  EXPECT_THAT(summary_text(bench.trace()),
+              HasSubstr("  (letters to processes whose traces are not here count as never arrived)\n"));
+}
+
 void happens(TraceBench& bench, TraceKind kind, const std::string& detail, Branch branch = {}) {
   TraceEvent event;
   event.kind = kind;
