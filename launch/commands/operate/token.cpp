@@ -2,6 +2,7 @@
 //
 //   ID        USES LEFT   GOOD UNTIL            STATE
 //   1a2b3c4d  any number  2026-11-25T00:40:52Z  valid, in certs/join_token
+//   5e6f7a8b  any number  2026-11-24T12:40:52Z  valid, was in certs/join_token
 #include <algorithm>
 #include <iomanip>
 #include <sstream>
@@ -27,8 +28,7 @@ std::string row_of(const std::string& id, const std::string& left, const std::st
 std::string table_of(const std::vector<TokenLine>& lines) {
   std::string text = row_of("ID", "USES LEFT", "GOOD UNTIL", "STATE");
   for (const TokenLine& line : lines) {
-    const std::string state = line.state + (line.is_standing ? ", in certs/join_token" : "");
-    text += row_of(line.id, left_text(line), line.expiry, state);
+    text += row_of(line.id, left_text(line), line.expiry, state_words(line));
   }
   return text;
 }

@@ -38,8 +38,8 @@ std::string state_text(TokenVerdict verdict) {
 Json json_of(const TokenLine& line) {
   Json left = nullptr;  // any number
   if (line.uses_max != 0) left = line.uses_max - std::min(line.uses, line.uses_max);
-  return {{"id", line.id},         {"uses", line.uses},   {"uses_max", line.uses_max},   {"uses_left", left},
-          {"expiry", line.expiry}, {"state", line.state}, {"standing", line.is_standing}};
+  return {{"id", line.id},         {"uses", line.uses},   {"uses_max", line.uses_max},    {"uses_left", left},
+          {"expiry", line.expiry}, {"state", line.state}, {"standing", line.is_standing}, {"by_run", line.is_by_run}};
 }
 
 Json json_of(const std::vector<TokenLine>& lines) {
@@ -76,8 +76,18 @@ Result<std::string> parse_new_token(std::string_view body) {
 }
 
 TokenLine line_of(const TokenRecord& record, bool is_standing, WallTime now) {
-  return {record.id,  record.uses, record.uses_max, utc_text(record.expiry), state_text(verdict_of(record, now)),
-          is_standing};
+  return {record.id,
+          record.uses,
+          record.uses_max,
+          utc_text(record.expiry),
+          state_text(verdict_of(record, now)),
+          is_standing,
+          record.origin == TokenOrigin::kRun};
+}
+
+std::string state_words(const TokenLine& line) {
+  if (line.is_standing) return line.state + ", in certs/join_token";
+  return line.state + (line.is_by_run ? ", was in certs/join_token" : "");
 }
 
 std::string tokens_json(const std::vector<TokenLine>& lines) { return json_of(lines).dump(1); }
@@ -89,8 +99,8 @@ Result<std::vector<TokenLine>> parse_tokens(std::string_view body) {
     std::vector<TokenLine> lines;
     const Json json = Json::parse(body);
     for (const Json& one : json.at("tokens")) {
-      lines.push_back(
-          {one.at("id"), one.at("uses"), one.at("uses_max"), one.at("expiry"), one.at("state"), one.at("standing")});
+      lines.push_back({one.at("id"), one.at("uses"), one.at("uses_max"), one.at("expiry"), one.at("state"),
+                       one.at("standing"), one.value("by_run", false)});  // a spawner of an older version does not say
     }
     return lines;
   } catch (const Json::exception&) {

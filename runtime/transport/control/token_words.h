@@ -2,7 +2,7 @@
 //
 //   POST /v1/tokens {"seconds": 86400, "uses": 0}  -> {"token": "shoal1..."}
 //   GET  /v1/tokens                                -> {"tokens": [{"id", "uses", "uses_max", "uses_left", "expiry",
-//                                                                  "state", "standing"}]}
+//                                                                  "state", "standing", "by_run"}]}
 //   POST /v1/tokens/revoke {"id": "1a2b3c4d"}      -> {"done": TEXT}
 //
 // Both sides use these functions, so they cannot drift apart. Pure.
@@ -43,8 +43,12 @@ struct TokenLine {
   std::string expiry;          // UTC, ISO 8601
   std::string state;           // valid, used up, expired, revoked
   bool is_standing = false;    // the run's own, in RUN/certs/join_token
+  bool is_by_run = false;      // made by the run itself: that one, or one that was there before it
 };
 [[nodiscard]] TokenLine line_of(const TokenRecord& record, bool is_standing, WallTime now);
+// Says for people what a token is worth and, of one that no person has made, where it is: "valid, in certs/join_token".
+// One that was there before is valid until it expires, and only its own id revokes it.
+[[nodiscard]] std::string state_words(const TokenLine& line);
 // The JSON of each, in an array.
 [[nodiscard]] std::string tokens_json(const std::vector<TokenLine>& lines);
 [[nodiscard]] std::string tokens_text(const std::vector<TokenLine>& lines);

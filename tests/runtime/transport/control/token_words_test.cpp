@@ -50,18 +50,37 @@ TEST(TokenWords, ALineSaysWhatIsLeftAndWhyNot) {
   EXPECT_EQ(line_of(record(3, 1, false, 1), false, kNow).expiry, "2027-01-15T09:00:00Z");
 }
 
+// A renewal, or a start of the spawner, puts another one into the file; the one before is as good as ever.
+TEST(TokenWords, ALineSaysWhichOfTheRunsOwnIsInTheFileAndWhichWas) {
+  TokenRecord own = record(0, 0, false, 1);
+  own.origin = TokenOrigin::kRun;
+  EXPECT_EQ(state_words(line_of(own, true, kNow)), "valid, in certs/join_token");
+  EXPECT_EQ(state_words(line_of(own, false, kNow)), "valid, was in certs/join_token");
+  own.is_revoked = true;
+  EXPECT_EQ(state_words(line_of(own, false, kNow)), "revoked, was in certs/join_token");
+  EXPECT_EQ(state_words(line_of(record(0, 0, false, 1), false, kNow)), "valid") << "the control: a person's";
+}
+
 TEST(TokenWords, ALineSurvivesItsText) {
+  TokenRecord own = record(0, 0, false, 1);
+  own.origin = TokenOrigin::kRun;
   const std::vector<TokenLine> lines = {line_of(record(3, 1, false, 1), false, kNow),
-                                        line_of(record(0, 7, false, 1), true, kNow)};
+                                        line_of(record(0, 7, false, 1), true, kNow), line_of(own, false, kNow)};
   const auto read = parse_tokens(tokens_text(lines));
   ASSERT_TRUE(read.ok()) << read.failure().message;
-  ASSERT_EQ(read->size(), 2U);
+  ASSERT_EQ(read->size(), 3U);
   EXPECT_EQ(tokens_json(*read), tokens_json(lines));
   const auto json = nlohmann::json::parse(tokens_json(lines));
   EXPECT_EQ(json[0]["uses_left"], 2);
   EXPECT_TRUE(json[1]["uses_left"].is_null()) << "any number";
   EXPECT_EQ(json[1]["standing"], true);
+  EXPECT_EQ(json[1]["by_run"], false) << "the record says that a person has made it";
+  EXPECT_EQ(json[2]["by_run"], true);
   EXPECT_FALSE(parse_tokens("{}").ok());
+  const auto of_older =
+      parse_tokens(R"({"tokens":[{"id":"1a","uses":0,"uses_max":0,"expiry":"","state":"valid","standing":false}]})");
+  ASSERT_TRUE(of_older.ok()) << "a spawner that does not say who made it";
+  EXPECT_FALSE(of_older->front().is_by_run);
 }
 
 }  // namespace
