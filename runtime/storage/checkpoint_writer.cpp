@@ -279,7 +279,7 @@ void CheckpointWriter::give_up_older_than(Key key) {
 }
 
 // Clears what a killed writer left behind: unfinished and half removed folders go; a checkpoint that had stepped aside
-// returns.
+// returns, or stays where readers find it.
 void CheckpointWriter::clear_leftovers() {
   leftovers_cleared_ = true;
   std::error_code error;
@@ -290,8 +290,11 @@ void CheckpointWriter::clear_leftovers() {
   for (const auto& path : left) {
     const std::string name = path.filename().string();
     const auto target = settings_.folder / name.substr(1, name.size() - 1 - kReplaced.size());
-    if (name.ends_with(kReplaced) && !fs::exists(target, error)) fs::rename(path, target, error);
-    fs::remove_all(path, error);
+    if (name.ends_with(kReplaced) && !fs::exists(target, error)) {
+      fs::rename(path, target, error);
+    } else {
+      fs::remove_all(path, error);
+    }
   }
 }
 

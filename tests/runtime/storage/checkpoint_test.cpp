@@ -376,6 +376,24 @@ TEST(Checkpoint, ThatSteppedAsideWhenTheWriterWasKilledReturns) {
   EXPECT_TRUE(Checkpoint::open(checkpoint_folder(scratch.path(), 9)).ok());
 }
 
+// The rename back fails: its name is a link that leads nowhere.
+TEST(Checkpoint, ThatSteppedAsideStaysWhereItCannotReturn) {
+  const Scratch scratch;
+  CheckpointWriter killed(settings_in(scratch.path()));
+  ASSERT_TRUE(save(killed, 9).ok());
+  const std::filesystem::path name = checkpoint_folder(scratch.path(), 9);
+  const std::filesystem::path aside = scratch.path() / ".step_9.replaced";
+  std::filesystem::rename(name, aside);
+  std::filesystem::create_symlink("nowhere", name);
+  CheckpointWriter next(settings_in(scratch.path()));
+  ASSERT_TRUE(next.add(shard_of(10, 0, 2)).ok());
+  EXPECT_TRUE(Checkpoint::open(aside).ok()) << "a reader may be using it";
+  std::filesystem::remove(name);
+  const auto found = find_checkpoint(scratch.path(), killed.settings().run);
+  ASSERT_TRUE(found.ok() && found->checkpoint);
+  EXPECT_EQ(found->checkpoint->manifest().step, 9U);
+}
+
 // The only one that a run keeps: until a writer returns it, readers must find it.
 TEST(Checkpoint, ThatSteppedAsideIsFoundBeforeAnyWriterComes) {
   const Scratch scratch;
