@@ -124,6 +124,7 @@ Status prepare_run_directory(const RunDirectory& run, const Config& config, cons
   if (auto known = check_identity(run); !known) return known.failure();
   // The configuration makes it a run, which any start goes on with; what lies there without it is nobody's.
   if (auto made = make_folder(run.root); !made) return made.failure();
+  remove_unfinished(run.config());
   if (auto written = replace_file(run.config(), write_config(config)); !written) return written.failure();
   if (auto made = make_folders(run, config); !made) return made.failure();
   auto authority = std::filesystem::exists(run.root / "certs" / "ca.crt")

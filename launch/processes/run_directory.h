@@ -4,8 +4,8 @@
 //   metrics.jsonl journal.db spawner.json
 //   spawner.before.json     checkpoints/ trace/ logs/
 //   certs/ (0600): ca.* the authority; spawner.* storage.* operator.* credentials; tokens; join_token; issued:
-//     certificates of nodes; revoked.json: the refused ones; peers whose bytes crashed spawner or storage:
-//     *.peer_note, *.peer_note.crashes
+//     certificates of nodes; revoked.json: the refused ones; processes: who has which number; peers whose bytes
+//     crashed spawner or storage: *.peer_note, *.peer_note.crashes
 //
 // The run's identity is its authority's: a directory without certs/ca.crt is a new run.
 #pragma once
@@ -39,6 +39,7 @@ struct RunDirectory {
   [[nodiscard]] std::string tokens() const { return (root / "certs" / "tokens").string(); }
   [[nodiscard]] std::string revoked() const { return (root / "certs" / "revoked.json").string(); }
   [[nodiscard]] std::string issued() const { return (root / "certs" / "issued").string(); }
+  [[nodiscard]] std::string processes() const { return (root / "certs" / "processes").string(); }
   [[nodiscard]] std::string join_token() const { return (root / "certs" / "join_token").string(); }
   // The peer whose bytes it was reading when it crashed, and the refused peers (runtime/transport/guard/peer_note.h).
   [[nodiscard]] std::string peer_note_of(const std::string& process) const {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "runtime/base/compose.h"
 #include "runtime/base/ensure.h"
@@ -35,10 +36,12 @@ struct Descriptor {
   }
 };
 
+constexpr const char* kUnfinished = ".new.";
+
 // Unique to this call, so that processes and threads that replace the same path do not take each other's text.
 std::string scratch_name(const std::string& path) {
   static std::atomic<std::uint64_t> calls{0};
-  return compose(path, ".new.", ::getpid(), ".", calls.fetch_add(1));
+  return compose(path, kUnfinished, ::getpid(), ".", calls.fetch_add(1));
 }
 
 bool write_all(int descriptor, std::string_view text) {
@@ -158,6 +161,28 @@ Status replace_file(const std::string& path, std::string_view text, FileAccess a
   if (!file) return file.failure();
   if (auto written = file->append(text); !written) return written;
   return file->finish();
+}
+
+bool is_unfinished(const std::string& path, const std::string& beside) {
+  const std::string begin = path + kUnfinished;
+  if (!beside.starts_with(begin)) return false;
+  const std::string_view numbers = std::string_view(beside).substr(begin.size());
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  const std::size_t point = numbers.find('.');
+  return point != std::string_view::npos && is_number(numbers.substr(0, point)) && is_number(numbers.substr(point + 1));
+}
+
+void remove_unfinished(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::vector<fs::path> left;
+  for (fs::directory_iterator entry(fs::path(path).parent_path(), error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (is_unfinished(path, entry->path().string())) left.push_back(entry->path());
+  }
+  for (const fs::path& file : left) fs::remove(file, error);
 }
 
 Status sync_folder(const std::string& path) {

@@ -36,6 +36,11 @@ enum class FileAccess { kEverybodyReads, kOwnerOnly };
 [[nodiscard]] Status replace_file(const std::string& path, std::string_view text,
                                   FileAccess access = FileAccess::kEverybodyReads);
 
+// Recognises by its name a file beside `path` that a replacement of it left when it was killed: nobody reads that.
+[[nodiscard]] bool is_unfinished(const std::string& path, const std::string& beside);
+// Removes these. Nobody else may be replacing `path`.
+void remove_unfinished(const std::string& path);
+
 // Reports how much of a large file is on the disk, again and again while it is written.
 using Written = std::function<void(std::uint64_t bytes)>;
 inline constexpr std::size_t kPieceWritten = std::size_t{16} << 20;  // from one telling to the next

@@ -62,5 +62,17 @@ TEST(PrepareRunDirectory, WhateverElseFailsLeavesARunThatAStartGoesOnWith) {
   EXPECT_TRUE(prepare_run_directory(run, *config).ok());
 }
 
+TEST(PrepareRunDirectory, TakesAwayWhatAStartThatWasKilledLeftOfTheConfiguration) {
+  const Scratch scratch;
+  const RunDirectory run{scratch.path() / "run"};
+  fs::create_directories(run.root);
+  std::ofstream(run.config() + ".new.1.0") << "[run";
+  std::ofstream(run.config() + ".new.old.1") << "a person's";
+  ASSERT_TRUE(prepare_run_directory(run, *load_config({})).ok());
+  EXPECT_FALSE(fs::exists(run.config() + ".new.1.0"));
+  EXPECT_TRUE(fs::exists(run.config()));
+  EXPECT_TRUE(fs::exists(run.config() + ".new.old.1"));
+}
+
 }  // namespace
 }  // namespace shoal::run_directory_test

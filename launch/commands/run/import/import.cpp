@@ -151,6 +151,7 @@ Result<std::string> make_in_place(const ChosenRun& chosen, const RecordedText& t
   fs::create_directory(made, error);
   auto digest = make_run(RunDirectory{made}, chosen, trained_on, weights);
   if (!digest) return digest;
+  remove_unfinished(RunDirectory{place}.config());
   fs::rename(made, place, error);
   if (error) return fail(Error::kIo, compose("cannot make ", place.string(), ": ", error.message()));
   return digest;
