@@ -3,17 +3,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <random>
 
+#include "launch/commands/plan/asked_config.h"
 #include "launch/commands/run/devices.h"
 #include "launch/commands/run/node_name.h"
 #include "launch/processes/run_directory.h"
 #include "runtime/base/compose.h"
-#include "runtime/base/config_file.h"
 #include "runtime/base/time/units.h"
 #include "runtime/cluster/operate/operator_words.h"
-#include "runtime/data/tokenizer.h"
+#include "runtime/data/text.h"
 #include "runtime/transport/control/enrolment.h"
 #include "runtime/transport/identity.h"
 
@@ -69,15 +70,6 @@ Status check_node(const NodeOptions& node) {
 }
 
 }  // namespace
-
-Result<Config> config_of(const Options& options) { return config_of(options, options.positional(0)); }
-
-Result<Config> config_of(const Options& options, const std::optional<std::string>& file) {
-  auto config = load_config({file, shoal_environment(), options.values("--set")});
-  if (!config) return config;
-  if (auto status = settle_vocabulary(*config); !status) return status.failure();
-  return config;
-}
 
 Result<TrainOptions> train_options(const Options& options) {
   const auto steps = options.count("--steps", 1);
@@ -156,7 +148,9 @@ Result<RunLocator> locator_of(const Options& options) {
     if (!options.has("--certs")) return missing("--spawner needs --certs DIR: the operator's certificate");
     where.spawner = *spawner;
     where.certs = *options.value("--certs");
-    return where;
+    std::error_code unknown;
+    if (std::filesystem::is_directory(where.certs, unknown)) return where;
+    return missing("--certs " + where.certs + ": there is no such folder; it is the folder certs of the run directory");
   }
   if (options.has("--certs")) return missing("--certs goes with --spawner HOST:PORT");
   const auto directory = named_or_newest_run(options.value("--run"), surroundings_here().folder);
@@ -282,6 +276,9 @@ Result<EvalOptions> eval_options(const Options& options) {
   if (!step) return step.failure();
   const auto batches = options.count("--batches", 1, std::numeric_limits<int>::max());
   if (!batches) return batches.failure();
+  if (const auto data = options.value("--data")) {
+    if (auto status = check_kind_of_text("--data " + *data, "", *data); !status) return status.failure();
+  }
   EvalOptions eval{*options.positional(0), *step, options.value("--data"), static_cast<int>(batches->value_or(0)),
                    form_of(options)};
   eval.device = options.value("--device").value_or(eval.device);
@@ -293,6 +290,9 @@ Result<SampleOptions> sample_options(const Options& options) {
   SampleOptions sample;
   sample.run_directory = *options.positional(0);
   sample.prompt = options.value("--prompt").value_or(sample.prompt);
+  if (sample.prompt.empty())
+    return missing(
+        "--prompt is empty, and a model goes on from one token at least; without --prompt that is a newline");
   const auto step = options.count("--step", 0);
   const auto tokens = options.count("--tokens", 1);
   const auto temperature = options.number("--temperature", 0);
@@ -331,9 +331,9 @@ Result<ImportOptions> import_options(const Options& options) {
 
 Result<InitOptions> init_options(const Options& options) {
   const std::string out = *options.value("--out");
-  const auto config = config_of(options);
-  if (!config) return config.failure();
-  return InitOptions{*config, out};
+  auto asked = config_of(options);
+  if (!asked) return asked.failure();
+  return InitOptions{std::move(asked->config), out, std::move(asked->warning)};
 }
 
 const CommandSpec& keep_spawner_command() {

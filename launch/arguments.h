@@ -12,14 +12,9 @@
 #include "launch/commands/run/keepers.h"
 #include "launch/commands/run/processes.h"
 #include "launch/options.h"
-#include "runtime/base/config.h"
 #include "runtime/base/error.h"
 
 namespace shoal {
-
-// Reads CONFIG (or none), the environment and --set; or that file in the place of CONFIG.
-[[nodiscard]] Result<Config> config_of(const Options& options);
-[[nodiscard]] Result<Config> config_of(const Options& options, const std::optional<std::string>& file);
 
 [[nodiscard]] Result<TrainOptions> train_options(const Options& options);
 [[nodiscard]] Result<SpawnerOptions> spawner_options(const Options& options);

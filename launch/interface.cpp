@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "launch/commands/inspect/inspect_specs.h"
 #include "launch/commands/plan/plan_specs.h"
 #include "runtime/base/ensure.h"
 
@@ -105,8 +106,9 @@ CommandSpec node() {
         "cpu)"},
        {"--name", kValue, "NAME", "its name in the run (default: its certificate's, else host name and process id)"},
        {"--threads", kValue, "N", "compute threads per stage (default: the run's)"},
-       {"--memory", kValue, "B", "memory that it gives at most, as in 24G or 16Gi (default: what is free)"},
-       {"--limit-up", kValue, "R", "rate at which it sends tensors, in bit/s, as in 50M or 1G (default: no limit)"},
+       {"--memory", kValue, "B",
+        "memory that it gives at most, as in 24G or 16Gi; at least 1M (default: what is free)"},
+       {"--limit-up", kValue, "R", "rate at which it sends tensors, in bit/s, as in 50M or 1G (default: 0, no limit)"},
        {"--limit-down", kValue, "R", "likewise, at which it receives them"},
        {"--grace", kValue, "S", "time to leave after SIGTERM before the workers are killed (default: 30)"},
        {"--keep-in", kValue, "DIR", "where its certificates lie while it lives (default: for temporary files)"},
@@ -118,14 +120,16 @@ CommandSpec node() {
       "files ca.crt, nodeK.crt and nodeK.key; node.crt and node.key serve all devices that have none of their own.\n"
       "A node has the name of its certificate, and is refused under any other.\n"
       "--memory and the limits are of the node; its devices share them evenly. On a GPU --memory is of the GPU's own\n"
-      "memory. No more than is free counts. A stage that needs more memory than a device has of it is not placed\n"
-      "there (`shoal plan` says what stages need, within a tenth: where a limit is enforced, by Slurm or a control\n"
-      "group, make it so much larger). Heartbeats and orders wait for no limit.\n"
+      "memory; what a stage there takes of the machine's comes beside it, from what is free, and all devices of the\n"
+      "node share that. No more than is free counts. A stage that needs more memory than a device has of it, or than\n"
+      "the others of the node leave of the machine's, is not placed there (`shoal plan` says what stages need, within\n"
+      "a tenth: where a limit is enforced, by Slurm or a control group, make it so much larger). Heartbeats and\n"
+      "orders wait for no limit.\n"
       "SIGTERM is a drain with a deadline: the node finishes the step and hands over what only it has, and what\n"
       "still works after --grace S is killed. Give the time until the machine is taken away, where that is known.\n"
       "Exit status: 0 left politely or the run is over, 1 internal error, 2 usage, 3 a file of --certs or another\n"
-      "one, 4 refused (token, certificate, version, name taken or not its certificate's), or evicted. An\n"
-      "unreachable spawner never ends a node."};
+      "one, 4 refused (token, certificate, version, name taken or not its certificate's), or evicted, 143 killed at\n"
+      "the end of the grace or by a second signal (130 after SIGINT). An unreachable spawner never ends a node."};
 }
 
 CommandSpec sample() {
@@ -133,7 +137,7 @@ CommandSpec sample() {
           "Prints text from a checkpoint.",
           {kRun},
           {kStep,
-           {"--prompt", kValue, "P", "the text to go on from (default: a newline)"},
+           {"--prompt", kValue, "P", "the text to go on from, of one token at least (default: a newline)", true},
            {"--tokens", kValue, "N", "tokens to add (default: 200)"},
            {"--temperature", kValue, "T", "0 takes the likeliest token (default: 0.8)"},
            {"--top-k", kValue, "K", "draw among the K likeliest; 0: among all (default: 0)"},
@@ -158,9 +162,10 @@ CommandSpec status() {
       "\"actors\":[{\"name\":text,\"node\":text,\n"
       "\"incarnation\":N,\"state\":text,\"mailbox\":N,\"restarts\":N,\"last_message\":text,\n"
       "\"last_message_s\":seconds ago}],\"machines\":[{\"name\":text,\"device\":text,\n"
-      "\"gflops_per_thread\":X,\"forward_ms\":X,\"threads\":N,\"memory_bytes\":N,\"up_mbit_s\":X,\"down_mbit_s\":X,\n"
-      "\"utilisation\":X,\"mfu\":X,\"used_bytes\":N,\"peak_bytes\":N}]}.\n"
-      "Of a machine null is what it did not state, does not limit, or nobody knows. The last four keys are how its\n"
+      "\"gflops_per_thread\":X,\"forward_ms\":X,\"threads\":N,\"memory_bytes\":N,\"host_bytes\":N,\n"
+      "\"up_mbit_s\":X,\"down_mbit_s\":X,\"utilisation\":X,\"mfu\":X,\"used_bytes\":N,\"peak_bytes\":N}]}.\n"
+      "Of a machine null is what it did not state, does not limit, or nobody knows. memory_bytes is of its device,\n"
+      "host_bytes what its machine has for all workers of the node together. The last four keys are how its\n"
       "process used its device. utilisation: the share of the last 5 to 10 seconds in which it computed, from 0 to 1;\n"
       "mfu: the FLOPs of the model for what it trained meanwhile / (time x peak of the device), null of a paced one;\n"
       "used_bytes: the memory that the process has or, on a GPU, that its tensors have, peak_bytes the most of it\n"
@@ -181,8 +186,8 @@ CommandSpec ps() {
       "seconds in which it computed, its MFU, its memory.\n"
       "--json prints [{\"name\":text,\"node\":text,\"incarnation\":N,\"state\":text,\"mailbox\":N,\"restarts\":N,\n"
       "\"last_message\":text,\"last_message_s\":seconds ago,\"machine\":{\"name\":text,\"device\":text,\n"
-      "\"gflops_per_thread\":X,\"forward_ms\":X,\"threads\":N,\"memory_bytes\":N,\"up_mbit_s\":X,\"down_mbit_s\":X,\n"
-      "\"utilisation\":X,\"mfu\":X,\"used_bytes\":N,\"peak_bytes\":N}}].\n"
+      "\"gflops_per_thread\":X,\"forward_ms\":X,\"threads\":N,\"memory_bytes\":N,\"host_bytes\":N,\n"
+      "\"up_mbit_s\":X,\"down_mbit_s\":X,\"utilisation\":X,\"mfu\":X,\"used_bytes\":N,\"peak_bytes\":N}}].\n"
       "machine is null but for node_agent/NAME, where it says what worker NAME gives and how it uses it: the keys of\n"
       "a machine in `status --json`. last_message_s is null without a message. The actors are those of\n"
       "`status --json`.\n"
@@ -294,7 +299,7 @@ CommandSpec token_ls() {
       {},
       with_locator({kJson}),
       "States: valid, used up, expired (for a week, then it is forgotten), revoked. The one in RUN/certs/join_token\n"
-      "is the run's own."};
+      "is the run's own. One that was there before stays valid until it expires, or is revoked by its own ID."};
 }
 
 CommandSpec token_revoke() {
@@ -305,32 +310,6 @@ CommandSpec token_revoke() {
           "Nodes that have enrolled with it stay: they have certificates (`shoal evict NODE --revoke`). The run's own\n"
           "token, RUN/certs/join_token, can be revoked, too: no other one appears there until a person starts the run\n"
           "again. Exit status: 0 done, 2 there is no such token, 4 the spawner is not reached, or its run is over."};
-}
-
-const PositionalSpec kTracedRun{"RUN", false, "a run directory (default: the newest under runs/)"};
-
-CommandSpec trace_export() {
-  return {"trace export",
-          "Writes a run's trace for Perfetto, or draws it.",
-          {kTracedRun},
-          {{"--out", kValue, "FILE",
-            "the JSON for ui.perfetto.dev and chrome://tracing (default: RUN/trace/perfetto.json)"},
-           {"--svg", kValue, "FILE", "a picture; by default of what happened around the first death of a process"},
-           {"--from", kValue, "T", "where the picture begins: seconds since the run began, or a step, as in step12"},
-           {"--to", kValue, "T", "where it ends"}},
-          "With --svg alone no JSON is written. Work and letters are in the trace with trace.level=all only."};
-}
-
-CommandSpec trace_check() {
-  return {
-      "trace check",
-      "Verifies the invariants of a run from its trace.",
-      {kTracedRun},
-      {{"--against", kValue, "RUN", "a run that must have ended with the same weights, bit for bit"}},
-      "S-1 every microbatch counted once per stage and step, S-2 one commit per step, S-3 equal replicas, S-4 nothing\n"
-      "outside the view, S-6 bounded queues; --against adds S-5. A trace at trace.level=all says what each replica\n"
-      "did; at lifecycle, what was committed. Exit status: 0 all hold, 1 one is broken, 2 usage, 3 unreadable, or\n"
-      "more than this machine has memory for."};
 }
 
 CommandSpec completion() {
@@ -409,13 +388,9 @@ std::vector<CommandSpec> make_commands() {
       export_model(),
       import(),
       trace_export(),
-      {"trace why",
-       "Tells one microbatch's story.",
-       {{"STEP/MB", true, "the step and the index of the microbatch in it, as in 12/3"}, kTracedRun},
-       {},
-       "Needs a trace at trace.level=all. Times are relative to the step's begin."},
+      trace_why(),
       trace_check(),
-      {"trace summary", "Says what a run spent its time on.", {kTracedRun}, {}, ""},
+      trace_summary(),
       {"data fetch",
        "Gets a corpus, or a tokenizer's ranks, and says where it lies.",
        {{"NAME", true, "austen or kjv; gpt2, the ranks of that tokenizer"}},
@@ -436,13 +411,8 @@ std::vector<CommandSpec> make_commands() {
       simulate_step(),
       simulate_swarm(),
       experiment(),
-      {"doctor",
-       "Says what is wrong with this machine, and how to mend it.",
-       {},
-       {kJson,
-        {"--join", kValue, "HOST:PORT", "also try each connection to a run whose spawner has that --listen address"}},
-       "Exit status: 0 nothing is wrong, 1 something is; what --join tries ends with the first that fails."},
-      {"version", "Prints versions, features and the kernel fingerprint.", {}, {kJson}, ""},
+      doctor(),
+      version(),
       completion(),
   };
 }
@@ -462,7 +432,7 @@ const CommandSpec& command_named(std::string_view name) {
 }
 
 const std::vector<std::string>& commands_not_in_this_version() {
-  static const std::vector<std::string> names = {"top", "runs", "dashboard"};
+  static const std::vector<std::string> names = {"top", "runs", "dashboard", "data prepare"};
   return names;
 }
 

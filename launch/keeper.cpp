@@ -45,6 +45,9 @@ int code_of(const ExitStatus& status, int asked_by) {
   return status.number == asked_by ? 128 + asked_by : 1;
 }
 
+// Returns the status of a process that ended at once, whatever was not done, where this signal had asked it to.
+int code_of_haste(int signal) { return 128 + (signal == SIGINT ? SIGINT : SIGTERM); }
+
 std::string seconds_text(Duration duration) {
   return compose(static_cast<double>(std::chrono::duration_cast<milliseconds>(duration).count()) / 1000, " s");
 }
@@ -146,7 +149,7 @@ void Keeper::take_signal(int signal) {
     if (!is_pressing(signal, now_is() - first_signal_at_)) return;
     kill_everything();
     say("second signal: everything is killed");
-    killed_with_ = 128 + (signal == SIGINT ? SIGINT : SIGTERM);
+    killed_with_ = code_of_haste(signal);
     return;
   }
   first_signal_ = signal;
@@ -209,7 +212,8 @@ void Keeper::ended(Kept& kept, const ExitStatus& status) {
     if (!expected) say(kept.ward.name, ": ", describe(status), " while stopping");
     // One that had not begun to listen for signals ends by the very one that asks it to end.
     const bool is_as_asked = kept.ward.role != WardRole::kLeader && status == kAskedToEnd;
-    const int code = code_of(status, stop_signal_);
+    const bool is_late = kept.is_out_of_time && status == kKilled;
+    const int code = is_late ? code_of_haste(stop_signal_) : code_of(status, stop_signal_);
     ended_for_good(kept, {is_as_asked ? 0 : code, describe(status)});
     return;
   }
@@ -316,6 +320,7 @@ void Keeper::kill_the_stubborn(Instant now) {
       continue;
     }
     say(kept.ward.name, " did not end within ", seconds_text(times_.grace), "; killing it");
+    kept.is_out_of_time = true;
     signal_child(kept.pid, SIGKILL);
   }
 }

@@ -2,8 +2,9 @@
 // thread: a keeper has nothing in it that can fail with what it watches.
 //
 //   running ──first signal──▶ stopping: the leader gets the same signal (finishes the step, saves), followers live on
-//      │                          │       without a leader every ward gets SIGTERM and the grace; a leader that is
-//      │                          │       killed meanwhile starts again to stop (stop_option)
+//      │                          │       without a leader every ward gets SIGTERM and the grace, and one that is
+//      │                          │       killed behind it has the code of a second signal; a leader that is killed
+//      │                          │       meanwhile starts again to stop (stop_option)
 //      │ the leader ends          │ the leader ends
 //      ▼                          ▼
 //   ending: followers may end by themselves, then SIGTERM, after the grace SIGKILL; the leader's code is the result
@@ -99,6 +100,7 @@ class Keeper {
     LifeWatch watch = {};
     std::optional<std::string> silence = {};  // killed for it
     std::optional<Instant> core_since = {};   // when it was first seen to write its core
+    bool is_out_of_time = false;              // killed at the end of its grace
   };
   enum class Phase { kRunning, kStopping, kEnding };
 

@@ -10,6 +10,7 @@
 #include "launch/commands/data/data.h"
 #include "launch/commands/inspect/plot.h"
 #include "launch/commands/inspect/trace.h"
+#include "launch/commands/plan/asked_config.h"
 #include "launch/commands/plan/experiment.h"
 #include "launch/commands/plan/plan.h"
 #include "launch/commands/plan/simulate.h"
@@ -33,9 +34,10 @@ OutputForm form_of(const Options& options) { return options.has("--json") ? Outp
 Result<int> data_order(const Options& options) {
   const auto steps = options.count("--steps", 1);
   if (!steps) return steps.failure();
-  const auto config = config_of(options);
-  if (!config) return config.failure();
-  return run_data_order(*config, **steps);
+  const auto asked = config_of(options);
+  if (!asked) return asked.failure();
+  say_warning(asked->warning);
+  return run_data_order(asked->config, **steps);
 }
 
 // A command that computes: options are checked here, then shoal-worker does it with the same arguments.
@@ -100,9 +102,15 @@ std::vector<Subcommand> subcommands(const std::vector<std::string>& words) {
   };
 }
 
-int refuse_unknown(const std::string& word) {
-  for (const auto& name : commands_not_in_this_version())
-    if (name == word) return report(fail(Error::kUsage, "shoal " + word + ": not in this version"));
+bool is_not_in_this_version(const std::string& name) {
+  return std::ranges::find(commands_not_in_this_version(), name) != commands_not_in_this_version().end();
+}
+
+int refuse_unknown(const std::vector<std::string>& words) {
+  const std::string& word = words[0];
+  const std::string pair = words.size() > 1 ? word + " " + words[1] : word;
+  for (const std::string& name : {word, pair})
+    if (is_not_in_this_version(name)) return report(fail(Error::kUsage, "shoal " + name + ": not in this version"));
   if (word == "data") return report(fail(Error::kUsage, "shoal data: say `data fetch` or `data order`"));
   if (word == "simulate") {
     return report(fail(Error::kUsage, "shoal simulate: say `simulate bandwidth`, `simulate step` or `simulate swarm`"));
@@ -141,7 +149,8 @@ int run(std::vector<std::string> words) {
   const auto all = subcommands(words);
   const Subcommand* subcommand = take_subcommand(all, words);
   if (subcommand != nullptr) return run_subcommand(*subcommand, words);
-  if (words.size() == 1 || !is_group(words[0]) || !asks_for_help(words)) return refuse_unknown(words[0]);
+  const bool is_about_group = words.size() > 1 && is_group(words[0]) && asks_for_help(words);
+  if (!is_about_group || is_not_in_this_version(words[0] + " " + words[1])) return refuse_unknown(words);
   print(overview(words[0]));
   return after_output(0);
 }

@@ -7,6 +7,7 @@
 
 #include "runtime/base/arithmetic/nearest.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/text/shell_word.h"
 
 namespace shoal {
 namespace {
@@ -108,9 +109,8 @@ class OptionReader {
   Status read_option(const std::string& word) {
     const auto equals = word.find('=');
     const std::string name = word.substr(0, equals);
-    const auto option = std::find_if(command_.options.begin(), command_.options.end(),
-                                     [&name](const OptionSpec& candidate) { return candidate.name == name; });
-    if (option == command_.options.end()) return unknown(name);
+    const OptionSpec* option = spec_of(name);
+    if (option == nullptr) return unknown(name);
     auto& values = options_.given_[name];
     if (equals != std::string::npos) {
       if (option->kind == OptionKind::kFlag) return refuse(name + " takes no value");
@@ -121,7 +121,7 @@ class OptionReader {
 
   // An empty value is a variable of a script that was not set: what it stands for is not guessed.
   Status take(const OptionSpec& option, const std::string& value, std::vector<std::string>& values) {
-    if (value.empty()) return needs_value(option);
+    if (value.empty() && !option.may_be_empty) return needs_value(option);
     values.push_back(value);
     return Done{};
   }
@@ -130,11 +130,24 @@ class OptionReader {
     return refuse(option.name + " needs a value: " + option.value);
   }
 
+  // Says of a word that begins with a dash, and is no option of this command, how it would be a value.
+  [[nodiscard]] Failure needs_value_next(const OptionSpec& option) const {
+    const bool is_last = next_ == words_.size() || words_[next_] == "--";
+    if (is_last || spec_of(words_[next_].substr(0, words_[next_].find('='))) != nullptr) return needs_value(option);
+    return refuse(compose(option.name, " needs a value: ", option.value, "; one that begins with a dash is written ",
+                          option.name, "=", shell_word(words_[next_])));
+  }
+
+  [[nodiscard]] const OptionSpec* spec_of(std::string_view name) const {
+    const auto option = std::ranges::find(command_.options, name, &OptionSpec::name);
+    return option == command_.options.end() ? nullptr : &*option;
+  }
+
   Status read_values(const OptionSpec& option, std::vector<std::string>& values) {
     if (option.kind == OptionKind::kFlag) return Done{};
     if (!has_value_next()) {
       if (option.kind == OptionKind::kOptionalValue) return Done{};
-      return needs_value(option);
+      return needs_value_next(option);
     }
     if (auto status = take(option, words_[next_++], values); !status) return status;
     // Words after a repeated option are more of its values; a command with positionals takes one per option.

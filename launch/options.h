@@ -29,6 +29,7 @@ struct OptionSpec {
   OptionKind kind = OptionKind::kFlag;
   std::string value;  // stands for the value in --help: "DIR"
   std::string meaning;
+  bool may_be_empty = false;  // its value; an empty one of any other option is refused
 };
 
 struct PositionalSpec {

@@ -18,6 +18,11 @@ void say(const Parts&... parts) {
   words_out().write("shoal: " + compose(parts...) + "\n");
 }
 
+// Says nothing where there is nothing to warn of.
+inline void say_warning(const std::string& warning) {
+  if (!warning.empty()) say("warning: ", warning);
+}
+
 template <class... Parts>
 void print(const Parts&... parts) {
   const std::string text = compose(parts...);

@@ -10,7 +10,6 @@
 #include "launch/branches/branch_entry.h"
 #include "launch/branches/branch_keys.h"
 #include "runtime/base/compose.h"
-#include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
 #include "runtime/cluster/replicas_wanted.h"
 #include "runtime/data/text.h"
@@ -57,13 +56,29 @@ std::string usual_name(const Config& config, std::chrono::system_clock::time_poi
   return compose(time, "-", corpus);
 }
 
+// Says whether a run may begin in this directory: it is empty, but for the configuration of a start that was killed
+// while it wrote that.
+bool holds_no_run_yet(const std::string& directory) {
+  const std::string config = RunDirectory{directory}.config();
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
+    if (!is_unfinished(config, entry->path().string())) return false;
+  }
+  return !error;
+}
+
 // named: by which option or key the directory was given.
 Status check_is_free(const std::string& named, const std::string& directory) {
   std::error_code error;
-  if (!fs::exists(directory, error)) return Done{};
+  if (!fs::exists(directory, error)) {
+    if (!fs::is_symlink(directory, error)) return Done{};
+    return fail(Error::kUsage,
+                compose(named, " ", directory, " is a link to ", fs::read_symlink(directory, error).string(),
+                        ", which is not there; make that folder, or name another"));
+  }
   if (!fs::is_directory(directory, error))
     return fail(Error::kUsage, compose(named, " ", directory, " is not a directory; name another"));
-  if (fs::is_empty(directory, error) && !error) return Done{};
+  if (holds_no_run_yet(directory)) return Done{};
   return fail(Error::kUsage,
               compose(named, " ", directory, " is not empty; go on with the run in it by --resume, or name another"));
 }
@@ -93,22 +108,6 @@ Status check_can_be_written(const Config& config) {
   const auto read_back = parse_config(write_config(config), "config.toml");
   if (read_back) return Done{};
   return fail(Error::kUsage, compose("this configuration cannot be kept in a file: ", read_back.failure().message));
-}
-
-// "sync.H, sync.wire have no effect while sync.mode = ...; ...", in the order in which the reasons come up.
-std::string warning_of(std::vector<IdleKey> idle) {
-  std::string text;
-  while (!idle.empty()) {
-    const std::string because = idle.front().because;
-    std::string names;
-    int count = 0;
-    for (const IdleKey& key : idle) {
-      if (key.because == because) names += (count++ == 0 ? "" : ", ") + key.path;
-    }
-    std::erase_if(idle, [&](const IdleKey& key) { return key.because == because; });
-    text += compose(text.empty() ? "" : "; ", names, count == 1 ? " has" : " have", " no effect while ", because);
-  }
-  return text;
 }
 
 // Both are one sentence then; an empty one is none.
@@ -161,6 +160,7 @@ Result<ChosenRun> choose_new(const RunChoice& choice, const Surroundings& here) 
   const std::string named = choice.out ? choice.out_option : "run.out";
   if (auto status = check_is_free(named, chosen.directory); !status) return status.failure();
   config->run.out.clear();
+  if (auto status = check_corpus_kind(*config, here.folder); !status) return status.failure();
   if (auto status = make_paths_absolute(*config, here.folder); !status) return status.failure();
   if (auto status = check_can_be_written(*config); !status) return status.failure();
   if (auto status = settle_vocabulary(*config); !status) return status.failure();
@@ -196,7 +196,9 @@ Result<LoadedConfig> configuration_of_resumed(const RunChoice& choice, const Sur
   auto loaded = load_config_and_idle_keys({file, here.environment, choice.sets, {}, choice.is_single});
   if (!loaded) return loaded.failure();
   std::erase_if(loaded->idle, [](const IdleKey& key) { return key.stands_in_file; });  // said when the run began
+  const Status is_readable = check_corpus_kind(loaded->config, here.folder);
   if (auto status = make_paths_absolute(loaded->config, here.folder); !status) return status.failure();
+  if (!is_readable && loaded->config.data.corpus != saved.data.corpus) return is_readable.failure();
   if (choice.branch) stretch_schedule(saved, loaded->config, choice.sets);
   if (auto status = check_can_be_written(loaded->config); !status) return status.failure();
   return loaded;
@@ -229,6 +231,25 @@ Result<ChosenRun> choose_resumed(const RunChoice& choice, const Surroundings& he
 }
 
 }  // namespace
+
+std::string warning_of(std::vector<IdleKey> idle) {
+  std::string text;
+  while (!idle.empty()) {
+    const std::string because = idle.front().because;
+    std::string names;
+    int count = 0;
+    for (const IdleKey& key : idle) {
+      if (key.because == because) names += (count++ == 0 ? "" : ", ") + key.path;
+    }
+    std::erase_if(idle, [&](const IdleKey& key) { return key.because == because; });
+    text += compose(text.empty() ? "" : "; ", names, count == 1 ? " has" : " have", " no effect while ", because);
+  }
+  return text;
+}
+
+Status check_corpus_kind(const Config& config, const std::string& folder) {
+  return check_kind_of_text(compose("data.corpus = \"", config.data.corpus, "\""), folder, config.data.corpus);
+}
 
 Surroundings surroundings_here() {
   std::error_code ignored;

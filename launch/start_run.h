@@ -14,6 +14,7 @@
 
 #include "launch/branches/branch_plan.h"
 #include "runtime/base/config.h"
+#include "runtime/base/config_file.h"
 #include "runtime/base/error.h"
 
 namespace shoal {
@@ -46,6 +47,11 @@ struct Surroundings {
   std::chrono::system_clock::time_point now;
 };
 [[nodiscard]] Surroundings surroundings_here();
+
+// Returns "sync.H, sync.wire have no effect while sync.mode = ...; ...", in the order in which the reasons come up.
+[[nodiscard]] std::string warning_of(std::vector<IdleKey> idle);
+// Refuses a text that this version does not read (runtime/data/text.h); a relative path is in `folder`.
+[[nodiscard]] Status check_corpus_kind(const Config& config, const std::string& folder);
 
 // Errors: kUsage (configuration, a directory that is not empty, nothing to resume, keys that may not change),
 // kInvalidData (a tokenizer that is a file without ranks, or another file than the run had).

@@ -19,15 +19,19 @@ namespace {
 
 constexpr std::chrono::milliseconds kAskPause{100};
 
+// Returns whether one process trained the newest step: it writes no journal.
+bool was_in_one_process(const RunDirectory& run) {
+  const auto step = newest_step_told_by(run.metrics());
+  return step && commit_told_by(run.metrics(), *step).value == 0;
+}
+
 // One process has the run: it keeps no journal, or the newest step was trained without one.
 bool is_in_one_process(const RunLocator& where) {
   const RunDirectory run{where.run_directory};
   if (where.spawner || !RunHold::is_taken(run) || is_spawner_alive(where) || end_told_by(run.metrics())) return false;
   std::error_code error;
   if (!std::filesystem::exists(run.metrics(), error)) return false;
-  if (!std::filesystem::exists(run.journal(), error)) return true;
-  const auto step = newest_step_told_by(run.metrics());
-  return step && commit_told_by(run.metrics(), *step).value == 0;
+  return !std::filesystem::exists(run.journal(), error) || was_in_one_process(run);
 }
 
 // Whoever starts its spawner again has the run, and the run goes on. A keeper outlives it for a while.
@@ -58,15 +62,21 @@ Failure explain_silence(const RunLocator& where, Failure failure) {
                                        "and answers no questions; its lines are in ",
                                        run.metrics()));
   }
-  const std::string go_on = compose("`shoal train --resume ", shell_word(path), "` goes on with it");
+  const bool was_single = was_in_one_process(run);
+  const std::string go_on =
+      compose("`shoal train", was_single ? " --single" : "", " --resume ", shell_word(path), "` goes on with it");
   const auto end = end_told_by(run.metrics());
   if (end == RunEventKind::kFinished)
     return fail(failure.error, compose("the run in ", path, " has finished: nobody is there to ask"));
   if (end)
     return fail(failure.error,
                 compose("the run in ", path, end == RunEventKind::kFailed ? " has failed; " : " was stopped; ", go_on));
-  return fail(failure.error,
-              compose("the spawner of ", path, " is not running: its keeper starts it again, or ", go_on));
+  if (RunHold::is_taken(run)) {
+    return fail(failure.error,
+                compose("the spawner of ", path, " is not running: its keeper starts it again, or ", go_on));
+  }
+  return fail(failure.error, compose(was_single ? "the process that trained " : "the spawner of ", path,
+                                     was_single ? " (--single)" : "", " is not running; ", go_on));
 }
 
 Result<nlohmann::json> ask_status(const RunLocator& where) {

@@ -37,7 +37,18 @@ struct Draft {
 
 Failure at(const std::string& origin, const std::string& what) { return fail(Error::kUsage, origin + ": " + what); }
 
+// True for `whole`, and for what begins with it and a separator.
+bool is_or_is_below(std::string_view name, std::string_view whole, char separator) {
+  return name.starts_with(whole) && (name.size() == whole.size() || name[whole.size()] == separator);
+}
+
+Failure not_in_this_version(const std::string& origin, const std::string& path) {
+  return at(origin, path + ": not in this version; launch/configs/default.toml lists all keys");
+}
+
 Failure unknown_key(const std::string& origin, const std::string& path) {
+  for (const std::string& later : keys_not_in_this_version())
+    if (is_or_is_below(path, later, '.')) return not_in_this_version(origin, later);
   std::vector<std::string> names;
   for (const auto& key : config_keys()) names.push_back(key.path());
   const std::string hint = did_you_mean(path, names);
@@ -109,8 +120,10 @@ Status apply_text(Draft& draft, std::string_view text, const std::string& name) 
   return Done{};
 }
 
-std::string variable_of(const ConfigKey& key) {
-  std::string name = std::string(kPrefix) + key.section + "_" + key.name;
+// "data.corpus": SHOAL_DATA_CORPUS.
+std::string variable_of(const std::string& path) {
+  std::string name = std::string(kPrefix) + path;
+  std::ranges::replace(name, '.', '_');
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return name;
@@ -136,10 +149,12 @@ Status apply_variable(Draft& draft, const std::string& name, const std::string& 
   std::vector<std::string> names;
   bool has_section = false;
   for (const auto& key : config_keys()) {
-    names.push_back(variable_of(key));
+    names.push_back(variable_of(key.path()));
     if (names.back() == name) return put(draft, key, parse_value(key, text), name);
     has_section |= name.starts_with(names.back().substr(0, kPrefix.size() + key.section.size() + 1));
   }
+  for (const std::string& later : keys_not_in_this_version())
+    if (is_or_is_below(name, variable_of(later), '_')) return not_in_this_version(name, later);
   const bool has_form = name.find('_', kPrefix.size()) != name.npos;
   if (!has_section && (!has_form || is_for_others(name))) return Done{};
   return at(name, "this environment variable names no key" + did_you_mean(name, names));
@@ -148,7 +163,7 @@ Status apply_variable(Draft& draft, const std::string& name, const std::string& 
 Status apply_set(Draft& draft, const std::string& assignment, const std::string& origin) {
   const auto equals = assignment.find('=');
   if (equals == std::string::npos) return at(origin, "expected section.key=value");
-  const std::string path = assignment.substr(0, equals);
+  const std::string path = key_of_set(assignment);
   const ConfigKey* key = find_config_key(path);
   if (key == nullptr) return unknown_key(origin, path);
   return put(draft, *key, parse_value(*key, assignment.substr(equals + 1)), origin);
@@ -366,6 +381,14 @@ std::optional<int> named_vocabulary(std::string_view tokenizer) {
   if (tokenizer == "bytes") return 256;
   if (tokenizer == "gpt2") return 50257;
   return std::nullopt;
+}
+
+std::string key_of_set(std::string_view assignment) {
+  std::string key(assignment.substr(0, assignment.find('=')));
+  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
+  key.erase(std::find_if_not(key.rbegin(), key.rend(), is_space).base(), key.end());
+  key.erase(key.begin(), std::ranges::find_if_not(key, is_space));
+  return key;
 }
 
 std::vector<std::pair<std::string, std::string>> shoal_environment() {

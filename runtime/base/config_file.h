@@ -27,6 +27,9 @@ struct ConfigSources {
 // The vocabulary of a tokenizer that has a name: bytes, gpt2. Nothing for the path of one.
 [[nodiscard]] std::optional<int> named_vocabulary(std::string_view tokenizer);
 
+// The key of "section.key=value"; there may be spaces around it.
+[[nodiscard]] std::string key_of_set(std::string_view assignment);
+
 // The variables of this process named SHOAL_*. Only those of the form SHOAL_SECTION_KEY are configuration.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> shoal_environment();
 

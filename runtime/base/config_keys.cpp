@@ -272,7 +272,7 @@ void add_pipeline(std::vector<ConfigKey>& keys) {
 
 void add_optim(std::vector<ConfigKey>& keys) {
   Section optim(keys, "optim");
-  optim.choose("kind", FIELD(optim.kind), {"adamw", "sgd"}, kStay, "optimiser; sgd has no momentum");
+  optim.choose("kind", FIELD(optim.kind), {"adamw", "sgd"}, kStay, "optimiser; sgd has no momentum").later = {"muon"};
   optim.add("lr", FIELD(optim.lr), "", kStay, "learning rate after the warm-up").range = above(0);
   optim.add("min_lr", FIELD(optim.min_lr), "", kStay, "learning rate from decay_steps on").range = at_least(0);
   optim.add("warmup_steps", FIELD(optim.warmup_steps), "steps", kStay,
@@ -281,7 +281,8 @@ void add_optim(std::vector<ConfigKey>& keys) {
                                "horizon of the learning-rate schedule; --steps does not change it");
   decay.range.least = 1;
   decay.default_text = "run.steps";
-  optim.choose("schedule", FIELD(optim.schedule), {"cosine", "constant"}, kStay, "learning rate after the warm-up");
+  optim.choose("schedule", FIELD(optim.schedule), {"cosine", "constant"}, kStay, "learning rate after the warm-up")
+      .later = {"wsd"};
   ConfigKey& betas = optim.append("betas", "", "decay of AdamW's two moments");
   betas.type = KeyType::kRealPair;
   betas.range = {0, 1, false, true};
@@ -328,7 +329,8 @@ void add_sync(std::vector<ConfigKey>& keys) {
   sync.add("mix", FIELD(sync.mix), "", kStay, "share of the local parameters that an outer update keeps").range =
       between(0, 1);
   sync.choose("wire", FIELD(sync.wire), {"fp32", "bf16", "int8", "e3m0"}, kStay,
-              "form of a round's numbers on the wire, e3m0 with backend owner alone; a step's sums travel as they are");
+              "form of a round's numbers on the wire, e3m0 with backend owner alone; a step's sums travel as they are")
+      .later = {"topk"};
   sync.add("error_feedback", FIELD(sync.error_feedback), "", kStay, "add what encoding lost to the next round");
   sync.choose(
       "inner_state", FIELD(sync.inner_state), {"keep", "average", "reset"}, kStay,
@@ -478,6 +480,11 @@ const ConfigKey* find_config_key(std::string_view path) {
   return found == keys.end() ? nullptr : &*found;
 }
 
+const std::vector<std::string>& keys_not_in_this_version() {
+  static const std::vector<std::string> paths = {"data.source"};
+  return paths;
+}
+
 bool follows_other_keys(const ConfigKey& key) {
   constexpr std::string_view kSizes[] = {"optim.decay_steps", "model.kv_heads", "model.head_size", "model.hidden"};
   return std::ranges::find(kSizes, key.path()) != std::end(kSizes);
@@ -487,14 +494,6 @@ bool is_of_llama(const ConfigKey& key) {
   constexpr std::string_view kNames[] = {"kv_heads", "head_size", "hidden", "qk_norm", "norm_eps"};
   return key.section == "model" &&
          (key.name.starts_with("rope_") || std::ranges::find(kNames, key.name) != std::end(kNames));
-}
-
-std::vector<const ConfigKey*> keys_that_differ(const Config& one, const Config& other) {
-  std::vector<const ConfigKey*> differing;
-  for (const ConfigKey& key : config_keys()) {
-    if (key.get && key.get(one) != key.get(other)) differing.push_back(&key);
-  }
-  return differing;
 }
 
 }  // namespace shoal

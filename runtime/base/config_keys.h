@@ -62,6 +62,8 @@ struct ConfigKey {
 // All keys in the order of the interface: sections and keys as they are written to files.
 [[nodiscard]] const std::vector<ConfigKey>& config_keys();
 [[nodiscard]] const ConfigKey* find_config_key(std::string_view path);
+// The keys of the interface that this version does not carry out, each with all keys below it: "data.source".
+[[nodiscard]] const std::vector<std::string>& keys_not_in_this_version();
 // True for a key that holds 0 until it is resolved from others: optim.decay_steps, and sizes of a llama.
 [[nodiscard]] bool follows_other_keys(const ConfigKey& key);
 // True for a key that means nothing to a GPT-2.

@@ -65,6 +65,14 @@ std::string write_config(const Config& config) {
   return text;
 }
 
+std::vector<const ConfigKey*> keys_that_differ(const Config& one, const Config& other) {
+  std::vector<const ConfigKey*> differing;
+  for (const ConfigKey& key : config_keys()) {
+    if (key.get && key.get(one) != key.get(other)) differing.push_back(&key);
+  }
+  return differing;
+}
+
 std::vector<std::string> resume_conflicts(const Config& saved, const Config& now) {
   std::vector<std::string> conflicts;
   for (const ConfigKey* key : keys_that_differ(saved, now)) {

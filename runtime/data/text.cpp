@@ -129,10 +129,35 @@ Result<std::string> make_text(const Corpus& corpus, const fs::path& scratch) {
   return text_from_packages(corpus, scratch, local);
 }
 
+std::string in_small_letters(std::string text) {
+  for (char& letter : text) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return text;
+}
+
 std::string title_key(const std::vector<std::string>& novel) {
-  std::string key = novel.empty() ? std::string() : novel.front();
-  for (char& letter : key) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  return key;
+  return in_small_letters(novel.empty() ? std::string() : novel.front());
+}
+
+bool is_address(const std::string& path) {
+  const std::string text = in_small_letters(path);
+  return text.starts_with("http://") || text.starts_with("https://");
+}
+
+bool has_lines_of_json(const std::string& path) {
+  const std::string text = in_small_letters(path);
+  return text.ends_with(".jsonl") || text.ends_with(".jsonl.gz") || text.ends_with(".jsonl.zst");
+}
+
+// A folder with texts and without a shard. Where other files lie, such as a list of shards, the shards are missing.
+bool is_folder_of_texts(const fs::path& folder) {
+  bool has_texts = false;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path().extension() == ".bin") return false;
+    const std::string name = entry->path().string();
+    has_texts |= has_lines_of_json(name) || in_small_letters(name).ends_with(".txt");
+  }
+  return !error && has_texts;
 }
 
 }  // namespace
@@ -189,6 +214,22 @@ Result<fs::path> fetch_corpus(const std::string& name, const fs::path& folder) {
   if (const Status written = replace_file(finished.string(), *text); !written) return written.failure();
   if (const Status placed = take_its_place(finished, path); !placed) return placed.failure();
   return path;
+}
+
+Status check_kind_of_text(const std::string& named, const fs::path& folder, const std::string& path) {
+  if (path.empty() || find_corpus(path) != nullptr) return Done{};
+  std::error_code unknown;
+  const fs::path place = folder / path;
+  const bool is_folder = fs::is_directory(place, unknown);
+  const std::string_view kind = is_address(path)                        ? "texts at an address"
+                                : !is_folder && has_lines_of_json(path) ? "lines of JSON"
+                                : is_folder && is_folder_of_texts(place)
+                                    ? "folders of texts (none of its files ends in .bin)"
+                                    : "";
+  if (kind.empty()) return Done{};
+  return fail(Error::kUsage,
+              compose(named, ": ", kind, " are not in this version, which reads one text file, or shards ",
+                      "of tokens (.bin)"));
 }
 
 Result<fs::path> obtain_corpus(const std::string& corpus) {

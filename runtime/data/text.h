@@ -38,6 +38,12 @@ struct Corpus {
 // (Tokens::open says what is wrong with it). A file called like a corpus is written ./austen.
 [[nodiscard]] Result<std::filesystem::path> obtain_corpus(const std::string& corpus);
 
+// Refuses a kind of text that the interface has and this version does not read: lines of JSON, an address, a folder of
+// texts. named: what a person set, as a message begins with it. path: as it was given, in `folder` unless it is
+// absolute. What is not there, or is another file than its name says, is told by who opens it. Errors: kUsage.
+[[nodiscard]] Status check_kind_of_text(const std::string& named, const std::filesystem::path& folder,
+                                        const std::string& path);
+
 // Steps of fetch_corpus on unpacked packages, declared for tests.
 // The novels of an Rdata.rdb: lines joined by one newline, novels by two, ordered by title whatever the case.
 [[nodiscard]] Result<std::string> join_novels(std::string_view rdb);

@@ -67,6 +67,16 @@ TEST(Arguments, ARunDirectoryThatIsNotThereIsAMistakeOfWhoTypedIt) {
   for (const auto& refusal : refusals_in(testing::TempDir())) EXPECT_FALSE(refusal.has_value());
 }
 
+TEST(Arguments, AFolderOfCertificatesThatIsNotThereIsOneToo) {
+  const auto with = [](const std::string& certs) {
+    return ps_options(given(command_named("ps"), {"--spawner", "a:1", "--certs", certs}));
+  };
+  ASSERT_FALSE(with("/nowhere/certs").ok());
+  EXPECT_EQ(with("/nowhere/certs").failure().error, Error::kUsage);
+  EXPECT_THAT(with("/nowhere/certs").failure().message, HasSubstr("--certs /nowhere/certs: there is no such folder"));
+  EXPECT_EQ(with(testing::TempDir())->where.certs, testing::TempDir()) << "the control";
+}
+
 TEST(Arguments, ANodeNeedsAnAddressAndOneAdmission) {
   EXPECT_THAT(node_refusal({"--token", "t"}), HasSubstr("--join"));
   EXPECT_THAT(node_refusal({"--join", "a:1"}), HasSubstr("--token T or --certs DIR"));
@@ -115,12 +125,24 @@ TEST(Arguments, ANodeBoundsWhatItGives) {
   };
   EXPECT_THAT(with("--memory", "much"), HasSubstr("--memory much: expected bytes"));
   EXPECT_THAT(with("--memory", "1"), HasSubstr("at least 1M"));
-  for (const std::string rate : {"0", "-5M", "500K", "5MB", "fast", "1e30"}) {
+  EXPECT_THAT(with("--memory", "0"), HasSubstr("at least 1M")) << "a node that gives none is of no use";
+  for (const std::string rate : {"-5M", "500K", "5MB", "fast", "1e30", "0X", "0.1"}) {
     EXPECT_THAT(with("--limit-up", rate), HasSubstr("--limit-up")) << rate;
   }
   EXPECT_THAT(with("--limit-down", "5 M"), HasSubstr("expected bit/s"));
   words.insert(words.end(), {"--device", "cpu", "--device", "cpu", "--limit-up", "1M"});
   EXPECT_THAT(node_refusal(words), HasSubstr("for each --device"));
+}
+
+// Zero means off for every limit.
+TEST(Arguments, ALimitOfZeroIsNone) {
+  for (const std::string zero : {"0", "0M", "0.0"}) {
+    const auto node = node_options(given(command_named("node"), {"--join", "a:1", "--token", "t", "--limit-up", zero,
+                                                                 "--limit-down", "1G", "--limit-down", zero}));
+    ASSERT_TRUE(node.ok()) << node.failure().message;
+    EXPECT_EQ(node->limits.up_bit_s, std::nullopt);
+    EXPECT_EQ(node->limits.down_bit_s, std::nullopt) << "the last of several wins";
+  }
 }
 
 TEST(Arguments, ANodesNameIsCheckedBeforeAWorkerStarts) {
@@ -199,6 +221,29 @@ TEST(Arguments, SampleHasDefaultsAndChecksNumbers) {
   EXPECT_EQ(sample->tokens, 200u);
   EXPECT_EQ(sample->prompt, "\n");
   EXPECT_FALSE(sample_options(given(command_named("sample"), {"runs/a", "--temperature=-1"})).ok());
+  EXPECT_EQ(sample_options(given(command_named("sample"), {"runs/a", "--prompt=-x"}))->prompt, "-x");
+  const auto empty = sample_options(given(command_named("sample"), {"runs/a", "--prompt", ""}));
+  ASSERT_FALSE(empty.ok());
+  EXPECT_EQ(empty.failure().error, Error::kUsage);
+  EXPECT_THAT(empty.failure().message, HasSubstr("--prompt is empty, and a model goes on from one token at least"));
+}
+
+TEST(Arguments, AnEvaluationReadsWhatThisVersionReads) {
+  for (const std::string data : {"a.jsonl", "https://host/a.txt"}) {
+    const auto eval = eval_options(given(command_named("eval"), {"runs/a", "--data", data}));
+    ASSERT_FALSE(eval.ok()) << data;
+    EXPECT_EQ(eval.failure().error, Error::kUsage);
+    EXPECT_THAT(eval.failure().message, AllOf(HasSubstr("--data " + data), HasSubstr("not in this version")));
+  }
+  EXPECT_EQ(eval_options(given(command_named("eval"), {"runs/a", "--data", "a.txt"}))->data, "a.txt");
+}
+
+// The worker says it: the command before it only checks.
+TEST(Arguments, KeysWithoutEffectAreToldWithTheInitialWeights) {
+  const auto init = init_options(given(command_named("init"), {"--out", "w", "--set", "sync.H=20"}));
+  ASSERT_TRUE(init.ok()) << init.failure().message;
+  EXPECT_EQ(init->warning, "sync.H has no effect while sync.mode = \"every_step\"");
+  EXPECT_EQ(init_options(given(command_named("init"), {"--out", "w"}))->warning, "");
 }
 
 TEST(Arguments, AnImportHasASourceAndADirectoryToMake) {

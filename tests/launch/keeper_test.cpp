@@ -229,6 +229,17 @@ TEST_F(KeeperTest, WhatDoesNotLeaveWithinTheGraceIsKilled) {
   EXPECT_EQ(*keeper.run(), 0);
 }
 
+// Ends as after a second signal: nothing is wrong with the program.
+TEST_F(KeeperTest, AnEqualThatIsKilledBehindItsGraceHasTheCodeOfASecondSignal) {
+  for (const auto& [signal, code] : {std::pair{SIGTERM, 143}, {SIGINT, 130}, {SIGUSR1, 143}}) {
+    std::filesystem::remove(path("ready"));
+    Keeper keeper({Duration::zero(), milliseconds(50)});
+    ASSERT_TRUE(keeper.add(ward("stubborn", WardRole::kEqual, "trap '' TERM; : > ready; while :; do :; done")).ok());
+    EXPECT_EQ(*run_with_signals(keeper, {{path("ready"), signal}}), code);
+    EXPECT_FALSE(keeper.was_pressed());
+  }
+}
+
 TEST_F(KeeperTest, ASecondSignalKillsEverythingAtOnce) {
   for (const auto& [signal, code] : {std::pair{SIGINT, 130}, {SIGTERM, 143}}) {
     std::filesystem::remove(path("ready"));

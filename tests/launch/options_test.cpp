@@ -54,7 +54,7 @@ TEST(Options, WhatIsWrongIsNamedWithWhatWasMeant) {
   EXPECT_THAT(refusal("train", {"--out"}), HasSubstr("--out needs a value: DIR"));
   EXPECT_THAT(refusal("train", {"--out", ""}), HasSubstr("--out needs a value: DIR")) << "an unset variable";
   EXPECT_THAT(refusal("train", {"--resume="}), HasSubstr("--resume needs a value: DIR"));
-  EXPECT_THAT(refusal("sample", {"runs/a", "--prompt="}), HasSubstr("--prompt needs a value: P"));
+  EXPECT_THAT(refusal("sample", {"runs/a", "--prompt"}), HasSubstr("--prompt needs a value: P"));
   EXPECT_THAT(refusal("train", {"a.toml", "b.toml"}), HasSubstr("'b.toml'"));
   EXPECT_THAT(refusal("train", {"--single=3"}), HasSubstr("takes no value"));
   EXPECT_THAT(refusal("eval", {}), HasSubstr("RUN is missing"));
@@ -96,6 +96,24 @@ TEST(Options, ANegativeNumberIsAValueAndRefusedWithItsOption) {
   EXPECT_FALSE(parse_options(command_named("node"), {"--grace", "-.5"})->number("--grace", 0).ok());
   EXPECT_THAT(refusal("train", {"--steps", "--single"}), HasSubstr("--steps needs a value: N"))
       << "an option is still no value";
+}
+
+TEST(Options, AValueThatBeginsWithADashIsWrittenBehindAnEqualsSign) {
+  EXPECT_THAT(refusal("sample", {"runs/a", "--prompt", "-x y"}), HasSubstr("is written --prompt='-x y'"));
+  EXPECT_THAT(refusal("node", {"--name", "--nobody=3"}), HasSubstr("is written --name=--nobody=3"));
+  EXPECT_EQ(parse_options(command_named("sample"), {"runs/a", "--prompt=-x y"})->value("--prompt"), "-x y");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"runs/a", "--prompt"}, {"--prompt", "--tokens", "3"}, {"--prompt", "--", "runs/a"}}) {
+    EXPECT_THAT(refusal("sample", words), Not(HasSubstr("is written"))) << "an option is no value";
+  }
+}
+
+// An empty text is a text, and its command says why it cannot be used.
+TEST(Options, OnlyAFreeTextMayBeEmpty) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"runs/a", "--prompt="}, {"--prompt", "", "runs/a"}})
+    EXPECT_EQ(parse_options(command_named("sample"), words)->value("--prompt"), "");
+  EXPECT_THAT(refusal("sample", {"runs/a", "--seed="}), HasSubstr("--seed needs a value: S")) << "the control";
 }
 
 TEST(Options, HelpNamesEverythingThatThisVersionHas) {

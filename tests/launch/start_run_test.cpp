@@ -115,6 +115,24 @@ TEST_F(StartRun, OutMustBeNewOrEmpty) {
   EXPECT_TRUE(choose_run({{}, {}, "empty", false, {}}, here_).ok());
 }
 
+// A start that is killed in its first moment leaves a part of its configuration, which no --resume goes on with.
+TEST_F(StartRun, ADirectoryWithAPartOfAConfigurationIsFree) {
+  const std::string directory = here_.folder + "/begun";
+  fs::create_directories(directory);
+  ASSERT_TRUE(replace_file(directory + "/config.toml.new.17573.0", "[run]").ok());
+  EXPECT_TRUE(choose_run({{}, {}, "begun", false, {}}, here_).ok());
+  EXPECT_TRUE(choose_run({{}, {}, "begun/", false, {}}, here_).ok());
+  ASSERT_TRUE(replace_file(directory + "/config.toml.new.bak", "a person's").ok());
+  EXPECT_THAT(refusal({{}, {}, "begun", false, {}}), HasSubstr("is not empty"));
+}
+
+TEST_F(StartRun, ALinkThatLeadsNowhereIsNoDirectory) {
+  fs::create_symlink("absent", here_.folder + "/link");
+  EXPECT_THAT(refusal({{}, {}, "link", false, {}}), HasSubstr("/link is a link to absent, which is not there"));
+  fs::create_directories(here_.folder + "/absent");
+  EXPECT_TRUE(choose_run({{}, {}, "link", false, {}}, here_).ok()) << "the control";
+}
+
 TEST_F(StartRun, ADirectoryThatIsTakenIsNamedAsThePersonNamedIt) {
   const std::string directory = leave_run("old", {});
   RunChoice imported{{}, {}, "old", false, {}};
@@ -292,6 +310,26 @@ TEST_F(StartRun, ARunWithAListedCutGoesOnWithOtherStages) {
 RunChoice branched(RunChoice choice, const std::string& name) {
   choice.branch = BranchWish{name, std::nullopt};
   return choice;
+}
+
+TEST_F(StartRun, ATextThatThisVersionDoesNotReadIsRefused) {
+  fs::create_directories(here_.folder + "/texts");
+  ASSERT_TRUE(replace_file(here_.folder + "/texts/a.txt", "text").ok());
+  leave_run("old", {});
+  for (const std::string corpus : {"a.jsonl", "https://host/a.txt", "texts"}) {
+    const auto is_refused = AllOf(HasSubstr("data.corpus = \"" + corpus + "\""), HasSubstr("not in this version"));
+    EXPECT_THAT(refusal({{}, {"data.corpus=" + corpus}, {}, false, {}}), is_refused);
+    EXPECT_THAT(refusal(branched(resumed("old", {"data.corpus=" + corpus}), "b")), is_refused);
+  }
+  EXPECT_TRUE(choose_run({{}, {"data.corpus=texts/a.txt"}, {}, false, {}}, here_).ok()) << "the control";
+}
+
+// Lines of JSON were read as plain text when the run began, and are known by their digest.
+TEST_F(StartRun, ARunThatHasSuchATextGoesOn) {
+  leave_run("old", {"data.corpus=" + here_.folder + "/a.jsonl"});
+  EXPECT_TRUE(choose_run(resumed("old"), here_).ok());
+  EXPECT_TRUE(choose_run(resumed("old", {"data.corpus=a.jsonl"}), here_).ok()) << "the same file";
+  EXPECT_THAT(refusal(branched(resumed("old", {"data.corpus=b.jsonl"}), "b")), HasSubstr("not in this version"));
 }
 
 TEST_F(StartRun, ABranchOfAResumedRunMayComputeSomethingElse) {

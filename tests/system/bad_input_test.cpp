@@ -45,18 +45,21 @@ TEST_P(BadInput, IsNamedAndEndsTheCommand) {
 
 INSTANTIATE_TEST_SUITE_P(
     Mistakes, BadInput,
-    testing::Values(Mistake{"UnknownKey", 2, {"model.layer=4"}, {"model.layer", "model.layers"}},
-                    Mistake{"UnknownSection", 2, {"modle.layers=4"}, {"modle", "model"}},
-                    Mistake{"WrongType", 2, {"model.width=wide"}, {"model.width", "wide"}},
-                    Mistake{"Fraction", 2, {"model.layers=2.5"}, {"model.layers", "2.5"}},
-                    Mistake{"OutOfRange", 2, {"optim.betas=[0.9, 1.5]"}, {"optim.betas"}},
-                    Mistake{"UnknownChoice", 2, {"pipeline.schedule=1f2b"}, {"pipeline.schedule", "1f1b", "afab"}},
-                    Mistake{"MoreStagesThanLayers", 2, {"pipeline.stages=5"}, {"pipeline.stages", "model.layers"}},
-                    Mistake{
-                        "BatchThatDoesNotDivide", 2, {"batch.microbatch=3"}, {"batch.sequences", "batch.microbatch"}},
-                    Mistake{"HeadsThatDoNotDivide", 2, {"model.heads=5"}, {"model.heads", "model.width"}},
-                    Mistake{"NcclWithoutAPrivateNetwork", 2, {"sync.backend=nccl"}, {"sync.private_network"}},
-                    Mistake{"MissingText", 3, {"data.corpus=/nowhere/text.txt"}, {"/nowhere/text.txt"}}),
+    testing::Values(
+        Mistake{"UnknownKey", 2, {"model.layer=4"}, {"model.layer", "model.layers"}},
+        Mistake{"UnknownSection", 2, {"modle.layers=4"}, {"modle", "model"}},
+        Mistake{"WrongType", 2, {"model.width=wide"}, {"model.width", "wide"}},
+        Mistake{"Fraction", 2, {"model.layers=2.5"}, {"model.layers", "2.5"}},
+        Mistake{"OutOfRange", 2, {"optim.betas=[0.9, 1.5]"}, {"optim.betas"}},
+        Mistake{"UnknownChoice", 2, {"pipeline.schedule=1f2b"}, {"pipeline.schedule", "1f1b", "afab"}},
+        Mistake{"MoreStagesThanLayers", 2, {"pipeline.stages=5"}, {"pipeline.stages", "model.layers"}},
+        Mistake{"BatchThatDoesNotDivide", 2, {"batch.microbatch=3"}, {"batch.sequences", "batch.microbatch"}},
+        Mistake{"HeadsThatDoNotDivide", 2, {"model.heads=5"}, {"model.heads", "model.width"}},
+        Mistake{"NcclWithoutAPrivateNetwork", 2, {"sync.backend=nccl"}, {"sync.private_network"}},
+        Mistake{"LinesOfJson", 2, {"data.corpus=/nowhere/a.jsonl"}, {"/nowhere/a.jsonl", "not in this version"}},
+        Mistake{"ATextOfTheWeb", 2, {"data.corpus=https://x/a.txt"}, {"https://x/a.txt", "not in this version"}},
+        Mistake{"SeveralTexts", 2, {"data.source=a"}, {"data.source", "not in this version"}},
+        Mistake{"MissingText", 3, {"data.corpus=/nowhere/text.txt"}, {"/nowhere/text.txt"}}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(TooLarge, TheSumOfAStageCannotBeGivenToAJoiner) {
@@ -95,9 +98,26 @@ TEST(BadInput, AnUnknownCommandAndAnUnknownOption) {
   Program& option = scene.start({"train", "--ouT", "x"});
   EXPECT_EQ(option.wait(kSoon), 2);
   expect_said(option, {"--ouT", "--out"});
-  Program& later = scene.start({"dashboard"});
-  EXPECT_EQ(later.wait(kSoon), 2);
-  expect_said(later, {"not in this version"});
+}
+
+TEST(BadInput, ACommandThatIsNotInThisVersion) {
+  ProcessScene scene;
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"dashboard"},
+                                                {"top", "--help"},
+                                                {"help", "runs"},
+                                                {"data", "prepare", "a.txt", "--tokenizer", "bytes", "--out", "b"},
+                                                {"data", "prepare"},
+                                                {"data", "prepare", "--help"}}) {
+    Program& later = scene.start(words);
+    EXPECT_EQ(later.wait(kSoon), 2) << later.command_line();
+    expect_said(later, {"not in this version"});
+    EXPECT_EQ(later.out(), "");
+  }
+  Program& group = scene.start({"data", "--help"});
+  EXPECT_EQ(group.wait(kSoon), 0) << "the control";
+  Program& other = scene.start({"data", "prepared"});
+  EXPECT_EQ(other.wait(kSoon), 2);
+  expect_said(other, {"say `data fetch` or `data order`"});
 }
 
 // No machine has as many GPUs.

@@ -243,7 +243,7 @@ TEST(Nodes, AreKilledWhenTheirGraceIsOver) {
   Program& node = start_node(scene, "slow", words);
   ASSERT_TRUE(wait_until([&] { return boss.err().find("[training]") != std::string::npos; }, kSoon)) << boss.err();
   node.signal(SIGTERM);
-  EXPECT_TRUE(node.wait(kSoon).has_value());
+  EXPECT_EQ(node.wait(kSoon), 143) << "as after a second signal";
   EXPECT_NE(node.err().find("did not end within 1 s; killing it"), std::string::npos) << node.err();
   boss.signal(SIGTERM);
   EXPECT_TRUE(boss.wait(kSoon).has_value()) << boss.err();

@@ -76,10 +76,8 @@ Finding worker() {
 }
 
 // A machine without a GPU lacks nothing: it trains on its processor.
-Finding gpu() {
-  const auto features = worker_features();
+Finding gpu(const std::vector<Feature>& features, const Result<std::vector<GpuFacts>>& devices) {
   const auto cuda = std::find_if(features.begin(), features.end(), [](const auto& one) { return one.name == "cuda"; });
-  const auto devices = usable_devices(ask_gpu_driver());
   if (!devices) return {"gpu", Verdict::kGood, "cannot be used: " + devices.failure().message, ""};
   std::string facts;
   for (std::size_t index = 0; index < devices->size(); ++index) {
@@ -107,12 +105,16 @@ Finding processor() {
   return {"processor", Verdict::kDoubtful, facts + ", no avx2", "training works, slowly; take a newer processor"};
 }
 
-// A machine without them trains in float32.
-Finding precision() {
-  const std::string units = bf16_units();
-  if (units != "none") return {"bf16", Verdict::kGood, "the processor has " + units, ""};
-  return {"bf16", Verdict::kDoubtful, "the processor has neither avx512_bf16 nor amx_bf16",
-          "only model.precision=bf16 needs them: train with fp32, or on a newer processor"};
+// Says what needs the feature: a machine without it trains all the same.
+std::string without(const std::string& feature) {
+  if (feature == "cuda") return "only --device cuda needs it: train on the processor, or see the finding about the gpu";
+  if (feature == "nccl") return "only sync.backend=nccl needs it: take the ring";
+  return "only model.precision=bf16 needs it: train with fp32, or on a newer processor";
+}
+
+Finding finding_of(const FeatureUse& use) {
+  if (use.is_usable) return {use.name, Verdict::kGood, use.why, ""};
+  return {use.name, Verdict::kDoubtful, "cannot be used: " + use.why, without(use.name)};
 }
 
 Finding memory() {
@@ -252,14 +254,17 @@ void print_text(const std::vector<Finding>& findings) {
   }
 }
 
-void print_json(const std::vector<Finding>& findings) {
+void print_json(const std::vector<Finding>& findings, const std::vector<FeatureUse>& uses) {
+  nlohmann::ordered_json features;
+  for (const auto& use : uses)
+    features[use.name] = {{"usable", use.is_usable}, {"why_not", use.is_usable ? "" : use.why}};
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const auto& finding : findings)
     json.push_back({{"what", finding.what},
                     {"verdict", verdict_text(finding.verdict)},
                     {"facts", finding.facts},
                     {"remedy", finding.remedy}});
-  print(nlohmann::ordered_json{{"findings", json}}.dump(2), "\n");
+  print(nlohmann::ordered_json{{"findings", json}, {"features", features}}.dump(2), "\n");
 }
 
 }  // namespace
@@ -269,11 +274,17 @@ Result<int> run_doctor(const DoctorOptions& options) {
   const auto trials =
       options.join ? join_trials(*options.join) : Result<std::vector<JoinTrial>>(std::vector<JoinTrial>());
   if (!trials) return trials.failure();
-  std::vector<Finding> findings = {libraries(),   worker(),    speed(),   gpu(),      processor(),
-                                   precision(),   memory(),    disk(),    loopback(), clock(),
-                                   descriptors(), temporary(), corpora(), ranks(),    certificates()};
+  const auto features = worker_features();
+  const auto devices = usable_devices(ask_gpu_driver());
+  const auto uses = feature_uses(features, devices, bf16_units());
+  std::vector<Finding> findings = {libraries(), worker(), speed(), gpu(features, devices), processor()};
+  for (const FeatureUse& use : uses) findings.push_back(finding_of(use));
+  for (Finding& finding : std::vector<Finding>{memory(), disk(), loopback(), clock(), descriptors(), temporary(),
+                                               corpora(), ranks(), certificates()}) {
+    findings.push_back(std::move(finding));
+  }
   for (Finding& finding : joining(*trials)) findings.push_back(std::move(finding));
-  options.form == OutputForm::kJson ? print_json(findings) : print_text(findings);
+  options.form == OutputForm::kJson ? print_json(findings, uses) : print_text(findings);
   const bool is_well = std::none_of(findings.begin(), findings.end(),
                                     [](const Finding& finding) { return finding.verdict == Verdict::kWrong; });
   return is_well ? 0 : 1;

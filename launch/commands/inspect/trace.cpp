@@ -22,9 +22,13 @@
 namespace shoal {
 namespace {
 
-// The run that is named, or the newest one here.
+// The run that is named, by its place or by --run, or the newest one here.
 Result<std::string> directory_of(const Options& options, std::size_t position) {
-  if (const auto named = options.positional(position)) return *named;
+  const auto named = options.positional(position);
+  const auto by_option = options.value("--run");
+  if (named && by_option && *named != *by_option)
+    return fail(Error::kUsage, compose(*named, " and --run ", *by_option, " name two runs; name one"));
+  if (named || by_option) return named ? *named : *by_option;
   return newest_run(surroundings_here().folder);
 }
 

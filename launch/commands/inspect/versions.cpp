@@ -58,9 +58,55 @@ std::vector<Feature> features_of(const std::string& lines) {
         std::find_if(features.begin(), features.end(), [&](const auto& one) { return one.name == name; });
     if (found == features.end()) continue;
     found->is_there = verdict == "yes";
+    found->why_not.clear();
     std::getline(words, found->why_not);
   }
   return features;
+}
+
+namespace {
+
+constexpr int kBf16Major = 8;  // sm_80
+
+std::string named(const std::vector<GpuFacts>& devices) {
+  std::string text;
+  for (std::size_t index = 0; index < devices.size(); ++index)
+    text += (index == 0 ? "" : "; ") + device_text(static_cast<int>(index), devices[index]);
+  return text;
+}
+
+FeatureUse use_of_cuda(const Feature& built, const Result<std::vector<GpuFacts>>& devices) {
+  if (built.is_there && devices) return {built.name, true, named(*devices)};
+  const std::string lacks_device = devices ? std::string() : devices.failure().message;
+  const std::string separator = !devices && !built.is_there ? "; " : "";
+  return {built.name, false, lacks_device + separator + built.why_not};
+}
+
+FeatureUse use_of_nccl(const Feature& built, const FeatureUse& cuda) {
+  if (!built.is_there) return {built.name, false, built.why_not};
+  if (!cuda.is_usable) return {built.name, false, "it adds up on GPUs, and cuda cannot be used here"};
+  return {built.name, true, "adds up on the GPUs"};
+}
+
+FeatureUse use_of_bf16(const Feature& built, const FeatureUse& cuda, const Result<std::vector<GpuFacts>>& devices,
+                       const std::string& units) {
+  if (!built.is_there) return {built.name, false, built.why_not};
+  const bool has_processor = units != "none";
+  const bool has_gpu = cuda.is_usable &&
+                       std::ranges::any_of(*devices, [](const GpuFacts& device) { return device.major >= kBf16Major; });
+  const std::string processor = has_processor ? "the processor has " + units : "";
+  const std::string gpu = has_gpu ? "a GPU has units for it" : "";
+  if (has_processor || has_gpu) return {built.name, true, processor + (has_processor && has_gpu ? "; " : "") + gpu};
+  return {built.name, false,
+          "the processor has neither avx512_bf16 nor amx_bf16, and there is no GPU of sm_80 or later that can be used"};
+}
+
+}  // namespace
+
+std::vector<FeatureUse> feature_uses(const std::vector<Feature>& built, const Result<std::vector<GpuFacts>>& devices,
+                                     const std::string& bf16_units) {
+  const FeatureUse cuda = use_of_cuda(built.at(0), devices);
+  return {cuda, use_of_nccl(built.at(1), cuda), use_of_bf16(built.at(2), cuda, devices, bf16_units)};
 }
 
 std::vector<Feature> worker_features() {

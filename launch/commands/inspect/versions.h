@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/base/machine/gpu_driver.h"
 
 namespace shoal {
 
@@ -29,6 +30,17 @@ struct Feature {
   bool is_there = false;  // built in, and the worker can load it
   std::string why_not;
 };
+
+// Says whether this machine can use a feature of the build, for shoal doctor.
+struct FeatureUse {
+  std::string name;
+  bool is_usable = false;
+  std::string why;  // with what it is used, or why it cannot be
+};
+// Each feature of features_of(), in that order. devices: as usable_devices() gives them. bf16_units: of the processor.
+[[nodiscard]] std::vector<FeatureUse> feature_uses(const std::vector<Feature>& built,
+                                                   const Result<std::vector<GpuFacts>>& devices,
+                                                   const std::string& bf16_units);
 
 // Reads the worker's lines, NAME yes or NAME no WHY. A feature without a line is not there.
 [[nodiscard]] std::vector<Feature> features_of(const std::string& lines);

@@ -113,7 +113,7 @@ Result<ExperimentOptions> experiment_options(const Options& options) {
   const auto steps = options.count("--steps", 1);
   if (!steps) return steps.failure();
   for (const std::string& setting : options.values("--set")) {
-    if (setting.starts_with("run.steps=")) return fail(Error::kUsage, "experiment: say --steps N for " + setting);
+    if (key_of_set(setting) == "run.steps") return fail(Error::kUsage, "experiment: say --steps N for " + setting);
   }
   ExperimentOptions out;
   out.order.experiment = *experiment;

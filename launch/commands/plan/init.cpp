@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "launch/say.h"
 #include "model/initial_weights.h"
 #include "model/partition.h"
 #include "runtime/base/file.h"
@@ -13,6 +14,7 @@
 namespace shoal {
 
 Result<int> run_init(const InitOptions& options) {
+  say_warning(options.warning);
   const StagePlan plan = whole_model(options.config.model);
   std::vector<std::vector<float>> values;
   std::vector<StoredTensor> tensors;

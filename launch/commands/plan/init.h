@@ -11,7 +11,8 @@ namespace shoal {
 
 struct InitOptions {
   Config config;
-  std::string out;  // the file
+  std::string out;        // the file
+  std::string warning{};  // for the person; empty: nothing to say
 };
 [[nodiscard]] Result<int> run_init(const InitOptions& options);
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <sstream>
 
-#include "launch/arguments.h"
+#include "launch/commands/plan/asked_config.h"
 #include "launch/commands/plan/measured.h"
 #include "launch/commands/plan/model_cut.h"
 #include "launch/say.h"
@@ -105,28 +105,28 @@ Status take_memory(const Options& options, PlanOrder& order) {
 }
 
 // CONFIG; without it that of --run's directory, and else the defaults.
-Result<Config> asked_config(const Options& options) {
+Result<AskedConfig> asked_config(const Options& options) {
   const auto run = options.value("--run");
-  if (!run || options.positional(0)) return config_of(options);
-  return config_of(options, *run + "/config.toml");
+  return !run || options.positional(0) ? config_of(options) : config_of_run(options, *run);
 }
 
 }  // namespace
 
 Result<PlanOptions> plan_options(const Options& options) {
-  auto config = asked_config(options);
-  if (!config) return config.failure();
+  auto asked = asked_config(options);
+  if (!asked) return asked.failure();
   PlanOptions out;
+  out.warning = std::move(asked->warning);
   out.form = options.has("--json") ? OutputForm::kJson : OutputForm::kText;
-  out.order.config = std::move(*config);
+  out.order.config = std::move(asked->config);
   if (const auto taken = take_speeds(options, out.order); !taken) return taken.failure();
   if (const auto taken = take_memory(options, out.order); !taken) return taken.failure();
   if (out.order.kinds.empty() && options.has("--price"))
     return plan_usage("--price wants a speed: what would it pay for?");
   if (const auto taken = take_for_kinds(options, "--price", out.order, take_price); !taken) return taken.failure();
-  const auto mbit_s = options.number("--link-mbit", 1e-6);
+  const auto mbit_s = options.number("--link-mbit", 0);
   if (!mbit_s) return mbit_s.failure();
-  if (*mbit_s) out.order.link_bit_s = **mbit_s * 1e6;
+  if (mbit_s->value_or(0) > 0) out.order.link_bit_s = **mbit_s * 1e6;
   auto model = cuts_of(out.order.config);
   if (!model) return model.failure();
   out.order.model = std::move(*model);
@@ -134,6 +134,7 @@ Result<PlanOptions> plan_options(const Options& options) {
 }
 
 Result<int> run_plan(const PlanOptions& options) {
+  say_warning(options.warning);
   const auto plan = plan_run(options.order);
   if (!plan) return plan.failure();
   print(options.form == OutputForm::kJson ? json_of(*plan) : text_of(*plan));

@@ -12,6 +12,7 @@ namespace shoal {
 struct PlanOptions {
   PlanOrder order;
   OutputForm form = OutputForm::kText;
+  std::string warning;  // for the person; empty: nothing to say
 };
 
 // Reads the run's files where --run names one.

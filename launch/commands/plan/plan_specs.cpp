@@ -26,7 +26,8 @@ CommandSpec plan() {
        {"--memory", kRepeated, "B",
         "of every machine, as in 24G or 16Gi; NAME=B of one kind: what does not fit is said"},
        {"--price", kRepeated, "X", "of a machine's hour; NAME=X of one kind"},
-       {"--link-mbit", kValue, "R", "rate of every machine's link, each way, in Mbit/s (default: links take no time)"},
+       {"--link-mbit", kValue, "R",
+        "rate of every machine's link, each way, in Mbit/s (default: 0, links take no time)"},
        kJson},
       "Bytes of links are those of `bytes` in metrics.jsonl. Memory is the most that a worker holds at once. Without\n"
       "a speed there are no times. Machines are given to stages as is best for the whole; a run itself starts with "
@@ -78,7 +79,8 @@ CommandSpec simulate_step() {
       {{"--set", kRepeated, "KEY=VALUE", "set a key of the configuration, as in --set pipeline.routing=cost_to_go"},
        {"--speed", kRepeated, "NAME=SPEED",
         "a kind of machine, as for `shoal plan`: fast=150msx2 are two machines of 150 ms per forward"},
-       {"--link-mbit", kRepeated, "R", "rate of every link, each way, in Mbit/s; NAME=R of one kind or machine"},
+       {"--link-mbit", kRepeated, "R",
+        "rate of every link, each way, in Mbit/s; NAME=R of one kind or machine (default: 0, they take no time)"},
        {"--latency-ms", kRepeated, "MS", "of every link, one way; NAME=MS of one kind or machine"},
        {"--pace", kRepeated, "NAME=MS@S", "its forward takes MS milliseconds from S seconds on"},
        {"--steps", kValue, "N", "steps that are simulated (default: 6)"},

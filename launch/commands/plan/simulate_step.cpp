@@ -6,7 +6,7 @@
 #include <cmath>
 #include <functional>
 
-#include "launch/arguments.h"
+#include "launch/commands/plan/asked_config.h"
 #include "launch/commands/plan/model_cut.h"
 #include "launch/say.h"
 #include "runtime/plan/step/step_report.h"
@@ -26,13 +26,11 @@ std::optional<double> number_of(std::string_view text) {
   return is_whole && std::isfinite(value) && value >= 0 ? std::optional(value) : std::nullopt;
 }
 
-Result<RunPlan> planned(const Options& options) {
-  auto config = config_of(options);
-  if (!config) return config.failure();
+Result<RunPlan> planned(const Options& options, Config config) {
   PlanOrder order;
-  auto model = cuts_of(*config);
+  auto model = cuts_of(config);
   if (!model) return model.failure();
-  order.config = std::move(*config);
+  order.config = std::move(config);
   order.model = std::move(*model);
   for (const std::string& text : options.values("--speed")) {
     const auto kind = machine_kind_of(text);
@@ -96,15 +94,20 @@ Status take_paces(const Options& options, StepScene& scene) {
 }  // namespace
 
 Result<SimulateStepOptions> simulate_step_options(const Options& options) {
-  const auto plan = planned(options);
+  auto asked = config_of(options);
+  if (!asked) return asked.failure();
+  const auto plan = planned(options, std::move(asked->config));
   if (!plan) return plan.failure();
   SimulateStepOptions out;
+  out.warning = std::move(asked->warning);
   out.form = options.has("--json") ? OutputForm::kJson : OutputForm::kText;
   out.scene = scene_of(*plan);
   const auto steps = options.count("--steps", 1, kStepsMax);
   if (!steps) return steps.failure();
   out.scene.steps = static_cast<std::size_t>(steps->value_or(out.scene.steps));
-  const auto set_rate = [](StepLink& link, double mbit_s) { link.bit_s = std::max(mbit_s, 1e-3) * 1e6; };
+  const auto set_rate = [](StepLink& link, double mbit_s) {
+    link.bit_s = mbit_s > 0 ? std::max(mbit_s, 1e-3) * 1e6 : StepLink{}.bit_s;
+  };
   const auto set_latency = [](StepLink& link, double ms) { link.latency_s = ms / 1e3; };
   for (const Status& taken :
        {take_links(options, "--link-mbit", out.scene, set_rate),
@@ -115,6 +118,7 @@ Result<SimulateStepOptions> simulate_step_options(const Options& options) {
 }
 
 Result<int> run_simulate_step(const SimulateStepOptions& options) {
+  say_warning(options.warning);
   const StepReport report{&options.scene, simulate_steps(options.scene)};
   print(options.form == OutputForm::kJson ? json_of(report) : text_of(report));
   return 0;

@@ -12,6 +12,7 @@ namespace shoal {
 struct SimulateStepOptions {
   StepScene scene;
   OutputForm form = OutputForm::kText;
+  std::string warning;  // for the person; empty: nothing to say
 };
 
 [[nodiscard]] Result<SimulateStepOptions> simulate_step_options(const Options& options);

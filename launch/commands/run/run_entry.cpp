@@ -214,7 +214,7 @@ Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_a
   if (auto status = record_text(run, text); !status) return status.failure();
   if (const auto told = tell_start(run, chosen.is_resumed); !told) say("warning: ", told.failure().message);
   permit_standing_token(run.join_token());
-  if (!chosen.warning.empty()) say("warning: ", chosen.warning);
+  say_warning(chosen.warning);
   say("run directory ", chosen.directory);
   return hold;
 }

@@ -39,7 +39,9 @@ Result<ShardPaths> in_folder(const fs::path& folder) {
     return fail(Error::kInvalidData, compose("cannot look into the folder ", folder.string(), ": ", error.message()));
   }
   if (paths.empty()) {
-    return fail(Error::kInvalidData, compose("the folder ", folder.string(), " has no shards: no file ends in .bin."));
+    return fail(Error::kInvalidData,
+                compose("the folder ", folder.string(),
+                        " has no shards: no file ends in .bin. Folders of texts are not in this version."));
   }
   return paths;
 }

@@ -13,13 +13,18 @@ namespace {
 constexpr double kBytesMax = 1e18;
 constexpr std::uint64_t kMachinesMax = 100'000;
 
-// Reads a number above zero from the beginning; the rest stays in `text`.
+// Reads a number from the beginning; the rest stays in `text`.
 std::optional<double> take_number(std::string_view& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || !std::isfinite(value) || value <= 0) return std::nullopt;
+  if (error != std::errc{} || !std::isfinite(value)) return std::nullopt;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return value;
+}
+
+std::optional<double> take_number_above_zero(std::string_view& text) {
+  const auto number = take_number(text);
+  return number && *number > 0 ? number : std::nullopt;
 }
 
 // Takes K, M, G or T, or the same in small letters, from the beginning: 1 to 4; 0: there is none.
@@ -48,7 +53,7 @@ Result<MachineKind> machine_kind_of(std::string_view text) {
   MachineKind kind;
   kind.name = text.substr(0, equals);
   std::string_view rest = text.substr(equals + 1);
-  const auto speed = take_number(rest);
+  const auto speed = take_number_above_zero(rest);
   if (!speed) return refuse_kind(text);
   if (rest.starts_with("ms")) {
     kind.forward_s = *speed / 1e3;
@@ -69,7 +74,7 @@ Result<MachineKind> machine_kind_of(std::string_view text) {
 
 Result<std::uint64_t> bytes_of_text(std::string_view text) {
   std::string_view rest = text;
-  const auto number = take_number(rest);
+  const auto number = take_number_above_zero(rest);
   const auto refuse = [&] {
     return fail(Error::kUsage,
                 compose("--memory ", text, ": expected bytes, as in 24G, 512M, 16Gi or 8000000000; at least 1M"));
@@ -85,14 +90,17 @@ Result<std::uint64_t> bytes_of_text(std::string_view text) {
   return static_cast<std::uint64_t>(bytes);
 }
 
-Result<std::uint64_t> rate_of_text(std::string_view option, std::string_view text) {
+Result<std::optional<std::uint64_t>> rate_of_text(std::string_view option, std::string_view text) {
   std::string_view rest = text;
   const auto number = take_number(rest);
   const std::size_t unit = take_unit(rest);
   const bool is_known = number && rest.empty();
-  const double bits = is_known ? *number * std::pow(1000.0, static_cast<double>(unit)) : 0;
-  if (bits >= static_cast<double>(kLeastRate) && bits <= kBytesMax) return static_cast<std::uint64_t>(bits);
-  return fail(Error::kUsage, compose(option, " ", text, ": expected bit/s, as in 50M, 1.5G or 50000000; at least 1M"));
+  const double bits = is_known ? *number * std::pow(1000.0, static_cast<double>(unit)) : -1;
+  if (bits == 0) return std::optional<std::uint64_t>();
+  if (bits >= static_cast<double>(kLeastRate) && bits <= kBytesMax)
+    return std::optional(static_cast<std::uint64_t>(bits));
+  return fail(Error::kUsage, compose(option, " ", text,
+                                     ": expected bit/s, as in 50M, 1.5G or 50000000; at least 1M, or 0 for no limit"));
 }
 
 std::vector<MachineKind> machines_of(const std::vector<MachineKind>& kinds, std::size_t needed) {

@@ -32,10 +32,10 @@ struct MachineKind {
 inline constexpr std::uint64_t kLeastMemory = 1'000'000;
 [[nodiscard]] Result<std::uint64_t> bytes_of_text(std::string_view text);
 
-// Reads a rate of a link in bit/s, "50M", "1G" or plain bits, at least kLeastRate; units are powers of 1000. option:
-// what an error names. Errors: kUsage.
+// Reads a rate of a link in bit/s, "50M", "1G" or plain bits, at least kLeastRate; units are powers of 1000. Of "0" it
+// gives nothing: no limit. option: what an error names. Errors: kUsage.
 inline constexpr std::uint64_t kLeastRate = 1'000'000;
-[[nodiscard]] Result<std::uint64_t> rate_of_text(std::string_view option, std::string_view text);
+[[nodiscard]] Result<std::optional<std::uint64_t>> rate_of_text(std::string_view option, std::string_view text);
 
 // A machine of a kind, for each that is counted; a kind without a count fills up to `needed` (the last such kind).
 [[nodiscard]] std::vector<MachineKind> machines_of(const std::vector<MachineKind>& kinds, std::size_t needed);

@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -77,13 +78,28 @@ std::string step_line(std::uint64_t view) {
 
 TEST(LiveRun, OneProcessTakesNoOrders) {
   const ToldRun run(step_line(0));
-  EXPECT_THAT(run.silence(), Not(HasSubstr("--single"))) << "no command has it";
   const auto hold = RunHold::take(run.run);
   ASSERT_TRUE(hold.ok());
   EXPECT_THAT(run.silence(), HasSubstr("in one process (--single)"));
   EXPECT_THAT(run.silence(), Not(HasSubstr("--resume"))) << "which would be refused";
   run.keep_journal();
   EXPECT_THAT(run.silence(), HasSubstr("in one process (--single)")) << "pipelines trained it before";
+}
+
+// A process that was killed has told of no end.
+TEST(LiveRun, OneProcessThatIsGoneIsStartedAgainByNobody) {
+  const ToldRun run(step_line(0));
+  const auto is_told = AllOf(HasSubstr("(--single) is not running; `shoal train --single --resume "),
+                             Not(HasSubstr("keeper")), Not(HasSubstr("spawner")));
+  EXPECT_THAT(run.silence(), is_told);
+  run.keep_journal();
+  EXPECT_THAT(run.silence(), is_told) << "pipelines trained it before";
+}
+
+TEST(LiveRun, ASpawnerWithoutAKeeperIsStartedAgainByNobody) {
+  const ToldRun run(step_line(7));
+  run.keep_journal();
+  EXPECT_THAT(run.silence(), AllOf(HasSubstr(" is not running; `shoal train --resume "), Not(HasSubstr("keeper"))));
 }
 
 TEST(LiveRun, ASpawnerThatIsNotThereMayComeBack) {

@@ -170,11 +170,6 @@ TEST(ConfigFile, TextThatIsNotTomlIsRefusedWithItsLine) {
   EXPECT_THAT(missing.failure().message, HasSubstr("/nowhere/run.toml"));
 }
 
-TEST(ConfigFile, WhatIsNotInThisVersionIsAcceptedOnlyWhereItMeansTheSame) {
-  EXPECT_TRUE(parse_config("[sync]\nbackend = \"ring\"\nrequeue_lost = false\n", "").ok());
-  EXPECT_EQ(parse_config("[swarm]\nrebalance_every_s = 60\n", "")->swarm.rebalance_every_s, 60);
-}
-
 TEST(ConfigFile, NcclWantsAPrivateNetworkAndDevicesOfItsOwn) {
   const std::string nccl = "[sync]\nbackend = \"nccl\"\n";
   const std::string network = "private_network = \"10.0.0.0/16\"\n";

@@ -17,6 +17,7 @@ namespace shoal::text_test {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 std::string number(std::uint32_t value) {
   std::string bytes;
@@ -148,6 +149,38 @@ TEST(CorporaFolder, FollowsTheEnvironment) {
   EXPECT_EQ(*corpora_folder(), "/home/jane/.cache/shoal/corpora");
   const Setting no_home("HOME", "");
   ASSERT_FALSE(corpora_folder().ok());
+}
+
+TEST(KindOfText, WhatThisVersionDoesNotReadIsRefusedAsSuch) {
+  const Scratch scratch;
+  std::filesystem::create_directories(scratch.path() / "texts");
+  (void)scratch.file("texts/a.txt", "text");
+  (void)scratch.file("a.jsonl", "{}\n");
+  for (const std::string path : {"a.jsonl", "a.jsonl.gz", "b/A.JSONL.zst", "*.jsonl", "http://host/a.txt",
+                                 "HTTPS://host/a.bin", "https://host/a.jsonl", "texts", "texts/"}) {
+    const Status checked = check_kind_of_text("--data " + path, scratch.path(), path);
+    ASSERT_FALSE(checked.ok()) << path;
+    EXPECT_EQ(checked.failure().error, Error::kUsage);
+    EXPECT_THAT(checked.failure().message, StartsWith("--data " + path + ": "));
+    EXPECT_THAT(checked.failure().message, HasSubstr(" not in this version"));
+  }
+}
+
+TEST(KindOfText, EverythingElseIsForWhoOpensIt) {
+  const Scratch scratch;
+  for (const char* folder : {"empty", "dumps/one", "shards.jsonl", "mixed", "austen", "gone"})
+    std::filesystem::create_directories(scratch.path() / folder);
+  (void)scratch.file("gone/index.json", "{}");
+  (void)scratch.file("gone/a.bin.part", "shards that are not there, or not whole, are missing");
+  (void)scratch.file("austen/notes.txt", "the corpus is meant");
+  (void)scratch.file("notes.txt", "an empty path is told as one");
+  (void)scratch.file("shards.jsonl/a.bin", "");
+  (void)scratch.file("mixed/a.bin", "");
+  (void)scratch.file("mixed/README.md", "");
+  for (const std::string path : {"", "austen", "a.txt", "a.json", "jsonl", "a.jsonl.txt", "http", "shttp://a", "a.bin",
+                                 "*.bin", "absent", "empty", "gone", "dumps", "shards.jsonl", "mixed"}) {
+    EXPECT_TRUE(check_kind_of_text("--data", scratch.path(), path).ok()) << path;
+  }
 }
 
 TEST(ObtainCorpus, TakesAnyOtherNameAsAPath) {

@@ -50,6 +50,18 @@ TEST(TraceCommand, RefusesWhatMakesNoSense) {
   EXPECT_FALSE(parse_options(command_named("trace why"), {}).ok());
 }
 
+TEST(TraceCommand, ARunIsNamedByItsPlaceOrAsForALiveOne) {
+  EXPECT_EQ(trace_summary_options(parse("trace summary", {"--run", "runs/a"}))->run_directory, "runs/a");
+  EXPECT_EQ(trace_check_options(parse("trace check", {"--run", "runs/a", "--against", "b"}))->run_directory, "runs/a");
+  EXPECT_EQ(trace_export_options(parse("trace export", {"--run", "runs/a"}))->run_directory, "runs/a");
+  EXPECT_EQ(trace_why_options(parse("trace why", {"12/3", "--run", "runs/a"}))->run_directory, "runs/a");
+  EXPECT_TRUE(trace_check_options(parse("trace check", {"a", "--run", "a"})).ok());
+  const auto two = trace_check_options(parse("trace check", {"a", "--run", "b"}));
+  ASSERT_FALSE(two.ok());
+  EXPECT_EQ(two.failure().error, Error::kUsage);
+  EXPECT_THAT(two.failure().message, HasSubstr("a and --run b name two runs"));
+}
+
 // Exit status 1 says that an invariant is broken: a machine without memory knows nothing of that.
 TEST(TraceCommand, CallsALackOfMemoryNoFault) {
   const Scratch scratch;

@@ -62,6 +62,7 @@ TEST(ExperimentCommand, RefusesWhatMakesNoSense) {
   EXPECT_THAT(refusal({"exp1", "--preset", "tpu"}), HasSubstr("cpu or gpu"));
   EXPECT_THAT(refusal({"exp1", "--preset", "gpu"}), HasSubstr("not in this version"));
   EXPECT_THAT(refusal({"exp1", "--set", "run.steps=5"}), HasSubstr("--steps"));
+  EXPECT_THAT(refusal({"exp1", "--set", "run.steps = 5"}), HasSubstr("--steps"));
   EXPECT_EQ(refusal({"exp1", "--preset", "gpu", "--dry-run"}), "accepted");
 }
 

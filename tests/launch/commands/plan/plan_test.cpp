@@ -62,6 +62,24 @@ TEST(PlanCommand, ModelsThatPeopleKnowHaveTheirParameters) {
   }
 }
 
+TEST(PlanCommand, ALinkOfZeroIsWithoutLimit) {
+  EXPECT_EQ(read({"--link-mbit", "0"})->order.link_bit_s, std::nullopt);
+  EXPECT_EQ(read({})->order.link_bit_s, std::nullopt);
+  EXPECT_THAT(refusal({"--link-mbit", "-1"}), HasSubstr("--link-mbit -1"));
+}
+
+TEST(PlanCommand, SaysWhichKeysHaveNoEffect) {
+  EXPECT_EQ(read({})->warning, "");
+  EXPECT_EQ(read({"--set", "sync.H=20"})->warning, "sync.H has no effect while sync.mode = \"every_step\"");
+  const Scratch scratch;
+  const std::string config = scratch.file("config.toml", "[sync]\nH = 20\n").string();
+  EXPECT_THAT(read({config})->warning, HasSubstr("sync.H has no effect"));
+}
+
+TEST(PlanCommand, RefusesATextThatThisVersionDoesNotRead) {
+  EXPECT_THAT(refusal({"--set", "data.corpus=a.jsonl"}), HasSubstr("not in this version"));
+}
+
 TEST(PlanCommand, OneSpeedForAll) {
   const auto options = read({"--gflops", "100", "--price", "2"});
   ASSERT_TRUE(options.ok());
@@ -84,7 +102,8 @@ TEST(PlanCommand, RefusesWhatMakesNoSense) {
 TEST(PlanCommand, MeasuresARun) {
   const Scratch scratch;
   EXPECT_EQ(read({"--run", (scratch.path() / "none").string()}).failure().error, Error::kUsage);
-  (void)scratch.file("config.toml", "[pipeline]\nstages = 1\nreplicas = 1\n");
+  (void)scratch.file("config.toml",
+                     "[pipeline]\nstages = 1\nreplicas = 1\n[sync]\nH = 20\n[data]\ncorpus = \"a.jsonl\"\n");
   (void)scratch.file(
       "metrics.jsonl",
       R"({"step":1,"step_ms":1000,"time":{"forward":300,"backward":600,"reduce":10,"commit":20,"apply":30}})"
@@ -93,6 +112,7 @@ TEST(PlanCommand, MeasuresARun) {
       read({"--run", scratch.path().string(), "--set", "pipeline.stages=1", "--set", "pipeline.replicas=1"});
   ASSERT_TRUE(options.ok()) << options.failure().message;
   EXPECT_DOUBLE_EQ(options->order.commit_s, 0.05);
+  EXPECT_EQ(options->warning, "");
   const auto plan = plan_run(options->order);
   ASSERT_TRUE(plan.ok());
   EXPECT_NEAR(plan->time->total_s, 0.95, 1e-6);  // the run's own computing and commit

@@ -369,6 +369,10 @@ TEST(MachineKinds, AreReadAndRefused) {
   EXPECT_EQ(bytes_of_text("1000k").value(), 1'000'000U);
   for (const char* text : {"", "G", "1X", "1GG", "-1", "1 G", "1e40", "1k", "1"})
     EXPECT_FALSE(bytes_of_text(text).ok()) << text;
+  EXPECT_EQ(rate_of_text("--limit-up", "1.5M").value(), 1'500'000U);
+  for (const char* off : {"0", "0M", "0.0"}) EXPECT_EQ(rate_of_text("--limit-up", off).value(), std::nullopt) << off;
+  for (const char* text : {"", "M", "0X", "-1M", "1k", "1e40", "0 "})
+    EXPECT_FALSE(rate_of_text("--limit-up", text).ok()) << text;
 }
 
 TEST(RunPlan, FollowsTheCutOfTheConfiguration) {
