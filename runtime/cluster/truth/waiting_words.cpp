@@ -35,14 +35,22 @@ std::string explain_search(const Truth& truth) {
   return "rolling back: looking for a checkpoint" + (refusal.empty() ? "" : " again: " + refusal);
 }
 
+// Says of a worker that no stage fits, on its own or beside what the others of its node serve. Empty: one does.
+std::string explain_misfit(const Truth& truth, ProcessIncarnation process, const HostLoads& loads) {
+  const std::string name = truth.roster.processes.name_of(process);
+  const std::string why = fits_nowhere(name, truth.roster.processes.find(process)->join.offer, truth.config.needs);
+  const bool fits_now = fits_nowhere(name, truth.offer_of(process, loads), truth.config.needs).empty();
+  return why.empty() && !fits_now ? name + ": no stage fits beside what its node serves" : why;
+}
+
 // "; node5 gives 8.0 GB and no stage fits: ... (and 3 more workers)", of workers that serve nothing and could serve
 // nothing.
 std::string explain_misfits(const Truth& truth) {
   std::string first;
   std::uint64_t others = 0;
+  const HostLoads loads = truth.host_loads();
   for (const ProcessIncarnation process : truth.roster.processes.alive(ProcessRole::kNode)) {
-    const MachineOffer& offer = truth.roster.processes.find(process)->join.offer;
-    const std::string why = fits_nowhere(truth.roster.processes.name_of(process), offer, truth.config.needs);
+    const std::string why = explain_misfit(truth, process, loads);
     if (why.empty() || !truth.roster.stages_of(process).empty()) continue;
     others += first.empty() ? 0 : 1;
     if (first.empty()) first = "; " + why;
