@@ -336,6 +336,27 @@ TEST(Observed, AStepThatBeginsBeforeTheMeanIsAppliedIsRefused) {
   expect_refused(script.trace(), "P-32", "begins the next step before");
 }
 
+// One of two members computes the step and dies, the other one is alone in the round, whose mean nobody applies.
+Script with_a_round_of_one(std::uint32_t slot_that_computes) {
+  Script script({1, 2, 2});
+  script.begin();
+  for (const std::uint32_t microbatch : {0U, 1U}) script.compute(microbatch, slot_that_computes);
+  script.agree();
+  script.commit();
+  script.contribute_to_round();
+  script.remove(0, 1);
+  script.agree_on_round(0, 1);
+  script.commit_round(0, 1);
+  script.step();
+  return script;
+}
+
+TEST(Observed, AMeanOfNobodysTokensIsNotApplied) { expect_path(with_a_round_of_one(1).trace()); }
+
+TEST(Observed, AMeanOfOneMemberThatTrainedIsWaitedFor) {
+  expect_refused(with_a_round_of_one(0).trace(), "P-32", "begins the next step before");
+}
+
 TEST(Observed, AVoteForARoundBeforeAllHoldItsMeanIsRefused) {
   Script script = with_rounds();
   erase(script.trace(), find_letter(script.trace(), TraceKind::kReceive, "Reduced round 1.0", kB1));

@@ -130,14 +130,25 @@ std::optional<Objection> end_job(const Setting& setting, ReplicaState& state, st
   return std::nullopt;
 }
 
+// A round of one member that has trained nothing is the mean of nobody's tokens: nothing is applied. It is so where
+// whoever it shared its stage with had every microbatch, and died.
+bool are_of_nobody(const Setting& setting, const ReplicaState& state, const std::vector<DueRound>& due) {
+  return !state.has_trained && std::ranges::all_of(due, [&](const DueRound& round) {
+    const auto shares = setting.shares->find(round.position);
+    return shares != setting.shares->end() && shares->second == std::set<Incarnation>{setting.self};
+  });
+}
+
 bool may_leave_boundary(const Setting& setting, const ReplicaState& state) {
   if (!state.owed.is_at_boundary) return false;
   const auto& due = setting.journal->due_behind(setting.branch, StepId{state.version}, setting.stage);
   const bool has_read = due.empty() || due.back().position <= state.position;
-  return has_read && (due.empty() || state.owed.has_updated);
+  return has_read && (due.empty() || state.owed.has_updated || are_of_nobody(setting, state, due));
 }
 
 void leave_boundary(const Setting& setting, ReplicaState& state) {
+  const bool was_due = !setting.journal->due_behind(setting.branch, StepId{state.version}, setting.stage).empty();
+  if (was_due) state.has_trained = false;
   state.owed.is_at_boundary = state.owed.has_updated = false;
   finish_step(setting, state);
 }
@@ -150,6 +161,7 @@ std::optional<Objection> accumulate(ReplicaState& state, StepId step, std::uint3
     return object("P-7", compose("accumulates ", what, ", which it has not just computed, or has accumulated before"));
   }
   state.ledger.owed -= Microbatches::of(microbatch);
+  state.has_trained = true;
   return std::nullopt;
 }
 

@@ -105,6 +105,7 @@ struct ReplicaState {
   Term term;
   std::uint64_t version = 0;
   bool is_member = false;
+  bool has_trained = false;  // since it gave what it trained to the rounds that were due last
   LedgerState ledger;
   SumState sum;
   std::vector<Asked> waiting;
