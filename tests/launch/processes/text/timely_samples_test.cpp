@@ -67,6 +67,16 @@ struct TimelySamplesTest : testing::Test {
   [[nodiscard]] TimelySamples timely(Duration patience) const { return {text, "novels.txt", patience}; }
 };
 
+// Asks as the data loader does: again while the sample is late, which it may be where this turn's patience is used up.
+template <class Ask>
+Result<Sample> asked_until_there(const Ask& ask) {
+  const Instant begun = steady_now();
+  while (true) {
+    auto sample = ask();
+    if (sample.ok() || steady_now() - begun >= kLong) return sample;
+  }
+}
+
 TEST_F(TimelySamplesTest, AreThoseOfTheText) {
   const TimelySamples samples = timely(kLong);
   for (std::uint64_t step = 0; step < 50; ++step) {
@@ -91,17 +101,11 @@ TEST_F(TimelySamplesTest, OfATextThatHangsCannotBeReadUntilItIsBack) {
   }
   EXPECT_FALSE(samples.evaluation(MicrobatchId{2}).ok()) << "one read at a time";
   text->hang(false);
-  const Instant begun = steady_now();
-  while (true) {  // as the data loader does
-    const auto there = samples.training(StepId{5}, MicrobatchId{1});
-    if (there.ok()) {
-      EXPECT_EQ(there->target_bytes, 501U);
-      break;
-    }
-    ASSERT_LT(steady_now() - begun, kLong);
-  }
+  const auto there = asked_until_there([&] { return samples.training(StepId{5}, MicrobatchId{1}); });
+  ASSERT_TRUE(there.ok());
+  EXPECT_EQ(there->target_bytes, 501U);
   EXPECT_EQ(text->reads(), 1) << "what was read meanwhile is taken";
-  EXPECT_TRUE(samples.evaluation(MicrobatchId{2}).ok());
+  EXPECT_TRUE(asked_until_there([&] { return samples.evaluation(MicrobatchId{2}); }).ok());
 }
 
 TEST_F(TimelySamplesTest, AnotherSampleMayBeWantedThanTheOneThatHung) {
@@ -109,8 +113,7 @@ TEST_F(TimelySamplesTest, AnotherSampleMayBeWantedThanTheOneThatHung) {
   text->hang(true);
   EXPECT_FALSE(samples.training(StepId{5}, MicrobatchId{1}).ok());
   text->hang(false);
-  const Instant begun = steady_now();
-  while (!samples.training(StepId{6}, MicrobatchId{0}).ok()) ASSERT_LT(steady_now() - begun, kLong);
+  EXPECT_TRUE(asked_until_there([&] { return samples.training(StepId{6}, MicrobatchId{0}); }).ok());
 }
 
 // A data loader that was replaced beside its successor.
