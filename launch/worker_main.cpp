@@ -25,13 +25,14 @@ const CommandSpec& features_command() {
   return command;
 }
 
-// Loads what is there, whatever this machine can do with it: bf16 is a part of every worker.
+// Loads what is there, whatever this machine can do with it; bf16 is there if a product of it can be made.
 Result<int> print_features(const Options&) {
   const auto plugin = open_plugin(program_folder() + "/" + kDevicePluginFile);
   print("cuda ", plugin ? "yes" : "no " + plugin.failure().message, "\n");
   const auto nccl = open_nccl();
   print("nccl ", nccl ? "yes" : "no " + nccl.failure().message, "\n");
-  print("bf16 yes\n");
+  const Status bf16 = check_bf16_products();
+  print("bf16 ", bf16 ? "yes" : "no " + bf16.failure().message, "\n");
   return 0;
 }
 

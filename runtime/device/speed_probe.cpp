@@ -6,7 +6,9 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/all.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/eq.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
 
@@ -68,6 +70,18 @@ std::uint64_t measure_multiply_adds_s(const std::string& device, Precision preci
   const auto wait = [](const at::Tensor& product) { static_cast<void>(product[0][0].item<float>()); };
   const std::int64_t size = precision == Precision::kBf16 ? kBf16SizeOnGpu : kSizeOnGpu;
   return best_rate(size, matrix_of(precision).device(torch_device(device)), CLOCK_MONOTONIC, wait);
+}
+
+Status check_bf16_products() {
+  prepare_process_for_compute();
+  constexpr std::int64_t kSmall = 8;
+  try {
+    const at::Tensor ones = at::ones({kSmall, kSmall}, matrix_of(Precision::kBf16));
+    const bool is_right = at::matmul(ones, ones).eq(kSmall).all().item<bool>();
+    return is_right ? Status(Done{}) : fail(Error::kInternal, "a product in bf16 is wrong");
+  } catch (const c10::Error& refusal) {
+    return fail(Error::kInternal, refusal.what_without_backtrace());
+  }
 }
 
 }  // namespace shoal

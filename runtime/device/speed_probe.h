@@ -8,6 +8,7 @@
 #include <string>
 
 #include "runtime/base/config.h"
+#include "runtime/base/error.h"
 
 namespace shoal {
 
@@ -17,5 +18,8 @@ namespace shoal {
 
 // The same of a GPU that this process is ready for ("cuda:0"), by the clock: others on it are in the way.
 [[nodiscard]] std::uint64_t measure_multiply_adds_s(const std::string& device, Precision precision);
+
+// Makes a small product in bf16, by units for it or without. Errors: kInternal: this build has none, or a wrong one.
+[[nodiscard]] Status check_bf16_products();
 
 }  // namespace shoal

@@ -27,5 +27,11 @@ TEST(SpeedProbe, MeasuresBf16WhereThereAreUnits) {
   ::unsetenv("SHOAL_BF16");
 }
 
+// On any processor: without units a library goes by way of float32.
+TEST(SpeedProbe, MakesProductsInBf16WhateverUnitsThereAre) {
+  const Status made = check_bf16_products();
+  EXPECT_TRUE(made.ok()) << made.failure().message;
+}
+
 }  // namespace
 }  // namespace shoal::speed_probe_test
