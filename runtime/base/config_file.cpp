@@ -15,6 +15,7 @@
 #include "runtime/base/config_keys.h"
 #include "runtime/base/file.h"
 #include "runtime/base/machine/private_network.h"
+#include "runtime/base/text/trimmed.h"
 
 extern char** environ;  // NOLINT: POSIX declares it nowhere
 
@@ -384,11 +385,7 @@ std::optional<int> named_vocabulary(std::string_view tokenizer) {
 }
 
 std::string key_of_set(std::string_view assignment) {
-  std::string key(assignment.substr(0, assignment.find('=')));
-  const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
-  key.erase(std::find_if_not(key.rbegin(), key.rend(), is_space).base(), key.end());
-  key.erase(key.begin(), std::ranges::find_if_not(key, is_space));
-  return key;
+  return std::string(trimmed(assignment.substr(0, assignment.find('='))));
 }
 
 std::vector<std::pair<std::string, std::string>> shoal_environment() {

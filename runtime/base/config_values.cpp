@@ -8,6 +8,7 @@
 #include "runtime/base/arithmetic/nearest.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/config_keys.h"
+#include "runtime/base/text/trimmed.h"
 
 namespace shoal {
 namespace {
@@ -150,12 +151,6 @@ bool is_utf8(std::string_view text) {
     text.remove_prefix(length);
   }
   return true;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
 }
 
 std::string_view without(std::string_view text, char opening, char closing) {

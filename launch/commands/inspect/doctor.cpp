@@ -79,10 +79,7 @@ Finding worker() {
 Finding gpu(const std::vector<Feature>& features, const Result<std::vector<GpuFacts>>& devices) {
   const auto cuda = std::find_if(features.begin(), features.end(), [](const auto& one) { return one.name == "cuda"; });
   if (!devices) return {"gpu", Verdict::kGood, "cannot be used: " + devices.failure().message, ""};
-  std::string facts;
-  for (std::size_t index = 0; index < devices->size(); ++index) {
-    facts += (index == 0 ? "" : "; ") + device_text(static_cast<int>(index), (*devices)[index]);
-  }
+  const std::string facts = device_texts(*devices);
   if (cuda->is_there) return {"gpu", Verdict::kGood, facts, ""};
   return {"gpu", Verdict::kDoubtful, facts + "; cannot be used: " + cuda->why_not,
           "install the CUDA toolkit, then run launch/shoal, which builds the part for GPUs"};
@@ -279,9 +276,8 @@ Result<int> run_doctor(const DoctorOptions& options) {
   const auto uses = feature_uses(features, devices, bf16_units());
   std::vector<Finding> findings = {libraries(), worker(), speed(), gpu(features, devices), processor()};
   for (const FeatureUse& use : uses) findings.push_back(finding_of(use));
-  for (Finding& finding : std::vector<Finding>{memory(), disk(), loopback(), clock(), descriptors(), temporary(),
-                                               corpora(), ranks(), certificates()}) {
-    findings.push_back(std::move(finding));
+  for (Finding (*look)() : {memory, disk, loopback, clock, descriptors, temporary, corpora, ranks, certificates}) {
+    findings.push_back(look());
   }
   for (Finding& finding : joining(*trials)) findings.push_back(std::move(finding));
   options.form == OutputForm::kJson ? print_json(findings, uses) : print_text(findings);

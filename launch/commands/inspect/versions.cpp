@@ -12,6 +12,7 @@
 
 #include "launch/child_process.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/machine/bf16_units.h"
 #include "runtime/data/pretokenizer.h"
 
 namespace shoal {
@@ -66,17 +67,8 @@ std::vector<Feature> features_of(const std::string& lines) {
 
 namespace {
 
-constexpr int kBf16Major = 8;  // sm_80
-
-std::string named(const std::vector<GpuFacts>& devices) {
-  std::string text;
-  for (std::size_t index = 0; index < devices.size(); ++index)
-    text += (index == 0 ? "" : "; ") + device_text(static_cast<int>(index), devices[index]);
-  return text;
-}
-
 FeatureUse use_of_cuda(const Feature& built, const Result<std::vector<GpuFacts>>& devices) {
-  if (built.is_there && devices) return {built.name, true, named(*devices)};
+  if (built.is_there && devices) return {built.name, true, device_texts(*devices)};
   const std::string lacks_device = devices ? std::string() : devices.failure().message;
   const std::string separator = !devices && !built.is_there ? "; " : "";
   return {built.name, false, lacks_device + separator + built.why_not};
@@ -92,8 +84,8 @@ FeatureUse use_of_bf16(const Feature& built, const FeatureUse& cuda, const Resul
                        const std::string& units) {
   if (!built.is_there) return {built.name, false, built.why_not};
   const bool has_processor = units != "none";
-  const bool has_gpu = cuda.is_usable &&
-                       std::ranges::any_of(*devices, [](const GpuFacts& device) { return device.major >= kBf16Major; });
+  const auto has_units = [](const GpuFacts& device) { return 10 * device.major + device.minor >= kFirstGpuWithBf16; };
+  const bool has_gpu = cuda.is_usable && std::ranges::any_of(*devices, has_units);
   const std::string processor = has_processor ? "the processor has " + units : "";
   const std::string gpu = has_gpu ? "a GPU has units for it" : "";
   if (has_processor || has_gpu) return {built.name, true, processor + (has_processor && has_gpu ? "; " : "") + gpu};
@@ -110,7 +102,7 @@ std::vector<FeatureUse> feature_uses(const std::vector<Feature>& built, const Re
 }
 
 std::vector<Feature> worker_features() {
-  const auto lines = output_of({program_folder() + "/shoal-worker", "features"});
+  const auto lines = asked_of_worker("features");
   return features_of(lines ? *lines : std::string());
 }
 

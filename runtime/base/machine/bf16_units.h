@@ -14,6 +14,9 @@ namespace shoal {
 // "amx_bf16", "avx512_bf16" or "none". Torch's libraries take the first of them that is there.
 [[nodiscard]] std::string bf16_units();
 
+// Names the first GPUs with units for it, as sm_80 (Ampere).
+inline constexpr int kFirstGpuWithBf16 = 80;
+
 // Returns a kernel fingerprint without what products of this precision do not use: those of float32 take no bf16 units.
 [[nodiscard]] std::string kernels_used(const std::string& fingerprint, Precision precision);
 

@@ -125,4 +125,12 @@ std::string device_text(int index, const GpuFacts& facts) {
   return compose("cuda:", index, " ", facts.name, ", ", tenths / 10, " GiB");
 }
 
+std::string device_texts(const std::vector<GpuFacts>& devices) {
+  std::string text;
+  for (std::size_t index = 0; index < devices.size(); ++index) {
+    text += (index == 0 ? "" : "; ") + device_text(static_cast<int>(index), devices[index]);
+  }
+  return text;
+}
+
 }  // namespace shoal

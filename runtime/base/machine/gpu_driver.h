@@ -41,5 +41,7 @@ struct DriverAnswers {
 
 // E.g. "cuda:0 NVIDIA H100 80GB HBM3, 79.1 GiB".
 [[nodiscard]] std::string device_text(int index, const GpuFacts& facts);
+// Says it of each, with "; " between them.
+[[nodiscard]] std::string device_texts(const std::vector<GpuFacts>& devices);
 
 }  // namespace shoal

@@ -344,7 +344,7 @@ std::uint64_t host_memory_of(const MachineOffer& offer, const std::vector<StageN
   std::vector<StageNeed> there;
   for (const StageNeed& need : needs) {
     StageNeed& one = there.emplace_back();
-    one.memory_bytes = offer.is_gpu ? need.on_gpu.host_bytes : need.memory_bytes;
+    one.memory_bytes = host_memory_on(offer, need);
     one.shared_bytes = offer.is_gpu ? need.on_gpu.host_shared_bytes : need.shared_bytes;
   }
   return memory_of(there);

@@ -34,13 +34,9 @@ std::vector<Load> loads_of(const std::vector<Worker>& workers) {
   return loads;
 }
 
-StageNeed need_of(const PlacesWanted& wanted, std::size_t stage) {
-  return stage < wanted.needs.size() ? wanted.needs[stage] : StageNeed{};
-}
-
 std::vector<StageNeed> needs_of(const PlacesWanted& wanted, const std::set<std::size_t>& stages) {
   std::vector<StageNeed> needs;
-  for (const std::size_t stage : stages) needs.push_back(need_of(wanted, stage));
+  for (const std::size_t stage : stages) needs.push_back(need_of(wanted.needs, stage));
   return needs;
 }
 
@@ -81,7 +77,7 @@ std::vector<std::pair<std::size_t, std::uint32_t>> places_in_order(const PlacesW
   }
   if (packing == Packing::kEven) return places;
   std::ranges::stable_sort(places, std::greater<>(),
-                           [&](const auto& place) { return need_of(wanted, place.first).memory_bytes; });
+                           [&](const auto& place) { return need_of(wanted.needs, place.first).memory_bytes; });
   return places;
 }
 

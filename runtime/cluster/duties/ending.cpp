@@ -83,7 +83,7 @@ Answers EndingDuty::on(const EndDue& /*due*/, Instant /*now*/) {
     case RunAwaits::kNothing: break;
   }
   if (const auto& stop = ending_.last_step.stopped()) {
-    answers.tell(EndOfRun{stop->exit_status, stop->reason, stop->kind});
+    answers.tell(end_by(*stop));
   } else {
     answers.tell(EndOfRun{0, compose("all ", counted(steps, "step"), " ", is_or_are(steps), " committed"),
                           RunEventKind::kFinished});

@@ -35,9 +35,9 @@ constexpr Duration kPauseInVain = std::chrono::seconds(2);      // after the fir
 Answers RollBackDuty::on(const StartWanted& start, Instant now) {
   Answers answers;
   answers.tell(PhaseBegins{RunPhase::kRollingBack});
-  // What is saved is what the run goes on from later: a disk that hangs holds up no end.
+  // A stopped run ends without a look: it goes on later from what is saved, and a disk that hangs holds up no end.
   if (const auto& stop = truth_.ending.last_step.stopped()) {
-    answers.tell(EndOfRun{stop->exit_status, stop->reason, stop->kind});
+    answers.tell(end_by(*stop));
     return answers;
   }
   FindCheckpoint wanted = start.wanted;
@@ -59,7 +59,7 @@ bool RollBackDuty::take_answer(std::uint64_t look) {
   return search_.take_answer(look) && truth_.phase == RunPhase::kRollingBack;
 }
 
-// What was found is older than a checkpoint that was saved while the disk was read.
+// Says whether a newer checkpoint than the one that was found was saved while the disk was read.
 bool RollBackDuty::is_outdated(const StartPoint& found) const {
   const auto saved = truth_.newest_saved();
   return saved > found.version && search_.is_outdated(saved);
@@ -164,7 +164,7 @@ Answers RollBackDuty::on(const BranchBegun& /*begun*/, Instant /*now*/) {
   answers.tell(PeersChanged{});
   // The checkpoint is all that can be saved.
   if (const auto& stop = truth_.ending.last_step.stopped()) {
-    answers.tell(EndOfRun{stop->exit_status, stop->reason, stop->kind});
+    answers.tell(end_by(*stop));
   } else {
     answers.tell(AllLeaversDue{});
   }

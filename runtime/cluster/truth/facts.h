@@ -14,6 +14,7 @@
 #include "messages/letter.h"
 #include "messages/values/one_of.h"
 #include "runtime/base/error.h"
+#include "runtime/cluster/last_step.h"
 #include "runtime/cluster/truth/supervisor_effects.h"
 
 namespace shoal {
@@ -196,6 +197,8 @@ struct EndOfRun {
   std::string reason;
   RunEventKind kind{};  // kFinished, kStopped, kFailed
 };
+// The run ends as a stop that was ordered says.
+[[nodiscard]] inline EndOfRun end_by(const StopOrder& stop) { return {stop.exit_status, stop.reason, stop.kind}; }
 struct EndsAgain {};  // the last words of it were cut short
 struct HandsOver {    // this process alone ends; the next term goes on
   std::string reason;

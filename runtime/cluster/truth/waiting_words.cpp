@@ -39,8 +39,8 @@ std::string explain_search(const Truth& truth) {
 std::string explain_misfit(const Truth& truth, ProcessIncarnation process, const HostLoads& loads) {
   const std::string name = truth.roster.processes.name_of(process);
   const std::string why = fits_nowhere(name, truth.roster.processes.find(process)->join.offer, truth.config.needs);
-  const bool fits_now = fits_nowhere(name, truth.offer_of(process, loads), truth.config.needs).empty();
-  return why.empty() && !fits_now ? name + ": no stage fits beside what its node serves" : why;
+  if (!why.empty() || fits_nowhere(name, truth.offer_of(process, loads), truth.config.needs).empty()) return why;
+  return name + ": no stage fits beside what its node serves";
 }
 
 // "; node5 gives 8.0 GB and no stage fits: ... (and 3 more workers)", of workers that serve nothing and could serve

@@ -4,6 +4,7 @@
 #include <torch/headeronly/version.h>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/machine/bf16_units.h"
 
 namespace shoal {
 namespace {
@@ -17,10 +18,9 @@ std::string refusal_text(std::string_view thrown) {
 }
 
 Status check_bf16_units(std::string_view device, int capability) {
-  constexpr int kFirstWithUnits = 80;  // Ampere
-  if (capability >= kFirstWithUnits) return Done{};
+  if (capability >= kFirstGpuWithBf16) return Done{};
   return fail(Error::kUsage, compose("model.precision = \"bf16\": the device ", device, " (sm_", capability,
-                                     ") has no units for it; sm_", kFirstWithUnits, " and later have. Use fp32."));
+                                     ") has no units for it; sm_", kFirstGpuWithBf16, " and later have. Use fp32."));
 }
 
 Status check_cudnn_attention(std::string_view device, int capability, long cudnn) {

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/trimmed.h"
 
 namespace shoal {
 namespace {
@@ -13,12 +14,6 @@ constexpr std::string_view kEndOfHead = "\r\n\r\n";
 constexpr std::size_t kHeadersMax = 64;
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
 
 // The text up to `separator`, which is taken away with it; all of it when there is none.
 std::string_view take_until(std::string_view& text, std::string_view separator) {
@@ -81,7 +76,7 @@ HttpReader::Progress HttpReader::parse_head(std::string_view head) {
     if (colon == std::string_view::npos || colon == 0 || !is_printable(line)) return Progress::kMalformed;
     std::string name(line.substr(0, colon));
     std::transform(name.begin(), name.end(), name.begin(), lower);
-    const bool is_new = message_.headers.emplace(name, trim(line.substr(colon + 1))).second;
+    const bool is_new = message_.headers.emplace(name, trimmed(line.substr(colon + 1))).second;
     if (message_.headers.size() > kHeadersMax) return Progress::kTooLarge;
     if (!is_new && name == "content-length") return Progress::kMalformed;
   }

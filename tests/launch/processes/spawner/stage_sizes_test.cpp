@@ -6,19 +6,10 @@
 #include "launch/commands/plan/model_cut.h"
 #include "runtime/plan/resources/device_fit.h"
 #include "runtime/plan/resources/run_plan.h"
+#include "tests/runtime/plan/resources/gpt2_small.h"
 
 namespace shoal::stage_sizes_test {
 namespace {
-
-// GPT-2 small in three stages, by exact sums.
-Config three_stages() {
-  Config config;
-  config.model = {.layers = 12, .heads = 12, .width = 768, .context = 1024, .vocabulary = 50304};
-  config.batch = {64, 4};
-  config.pipeline.stages = 3;
-  config.sync.reduction = Reduction::kExact;
-  return config;
-}
 
 RunPlan planned(const Config& config) {
   PlanOrder order;
@@ -29,7 +20,7 @@ RunPlan planned(const Config& config) {
 
 TEST(StageSizes, AreThoseOfThePlan) {
   for (const SyncBackend backend : {SyncBackend::kRing, SyncBackend::kNccl}) {
-    Config config = three_stages();
+    Config config = exact_gpt2_small(3);
     config.sync.backend = backend;
     const auto needs = stage_sizes(config).needs;
     const RunPlan plan = planned(config);
@@ -43,9 +34,9 @@ TEST(StageSizes, AreThoseOfThePlan) {
       EXPECT_LT(needs[stage].on_gpu.host_shared_bytes, needs[stage].on_gpu.host_bytes) << stage;
     }
   }
-  Config alone = three_stages();
+  Config alone = exact_gpt2_small(3);
   alone.pipeline.replicas = 1;
-  EXPECT_LT(stage_sizes(alone).needs[0].on_gpu.host_bytes, stage_sizes(three_stages()).needs[0].on_gpu.host_bytes)
+  EXPECT_LT(stage_sizes(alone).needs[0].on_gpu.host_bytes, stage_sizes(exact_gpt2_small(3)).needs[0].on_gpu.host_bytes)
       << "control: it sums up nothing";
 }
 

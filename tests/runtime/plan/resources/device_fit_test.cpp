@@ -7,6 +7,7 @@
 #include "launch/commands/plan/model_cut.h"
 #include "runtime/pipeline/schedule.h"
 #include "runtime/plan/resources/memory_need.h"
+#include "tests/runtime/plan/resources/gpt2_small.h"
 
 namespace shoal::device_fit_test {
 namespace {
@@ -143,12 +144,8 @@ TEST(DeviceFit, CountsAllThatAReplicaMayHold) {
 
 // GPT-2 small: what each item of a device is made of, from the configuration.
 TEST(DeviceFit, CountsWhatADeviceHolds) {
-  Config config;
-  config.model = {.layers = 12, .heads = 12, .width = 768, .context = 1024, .vocabulary = 50304};
-  config.batch = {64, 4};
-  config.pipeline.stages = 2;
+  Config config = exact_gpt2_small(2);
   config.pipeline.replicas = 1;
-  config.sync.reduction = Reduction::kExact;
   const auto cut = cut_of(config);
   ASSERT_TRUE(cut.ok());
   const DeviceNeed need = device_need(config, *cut, 0, 1);

@@ -10,21 +10,14 @@
 #include "runtime/plan/resources/memory_need.h"
 #include "runtime/plan/resources/plan_report.h"
 #include "runtime/plan/resources/run_plan.h"
+#include "tests/runtime/plan/resources/gpt2_small.h"
 
 namespace shoal::host_need_test {
 namespace {
 
 using testing::HasSubstr;
 
-// GPT-2 small in two stages, by exact sums.
-Config exact() {
-  Config config;
-  config.model = {.layers = 12, .heads = 12, .width = 768, .context = 1024, .vocabulary = 50304};
-  config.batch = {64, 4};
-  config.pipeline.stages = 2;
-  config.sync.reduction = Reduction::kExact;
-  return config;
-}
+Config exact() { return exact_gpt2_small(2); }
 
 struct Planned {
   HostNeed need;
