@@ -36,7 +36,7 @@ void take(Self self, const Message& message) {
   perform(self, self->state.core->hear(message, now(self)));
 }
 
-// What follows is a consequence of the loss that was being performed when the look began.
+// Names as the cause of what follows the loss that was being performed when the look began.
 void looked(Self self, const LookEnded& ended) {
   self->state.fault_span = ended.fault_span;
   perform(self, self->state.core->looked(*ended.end, now(self)));

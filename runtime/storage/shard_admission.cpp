@@ -60,7 +60,7 @@ std::optional<ShardAdmission::Home> ShardAdmission::home_of(Incarnation replica)
   return former == former_.end() ? std::nullopt : std::optional(former->second);
 }
 
-// Where a replica is unknown, a first piece may be ahead of the journal. A further one was asked for when the replica
+// A first piece may be ahead of the journal, where its replica is unknown. A further one was asked for when the replica
 // was known: it was forgotten since, and whoever sends may be anybody.
 ShardAdmission::Verdict ShardAdmission::judge(const SaveShard& shard) const {
   const auto home = home_of(shard.replica);

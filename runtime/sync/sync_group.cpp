@@ -142,7 +142,7 @@ SyncGroupEffects SyncGroupCore::hear(const AskHolders& question, Instant now) {
   if (!is_appointed_ || question.branch != view_.branch() || question.step != step()) return take_effects();
   survey_.ask();
   if (phase() == Phase::kOpen && !members().empty()) begin_survey(now);
-  // Who has its manifests, or has nobody to ask for them, says what it knows.
+  // A group that has its manifests, or nobody to ask for them, says what it knows.
   if (phase() != Phase::kPreparing) tell_holders();
   return take_effects();
 }

@@ -1,4 +1,4 @@
-// What follows from a loss names its span in the trace, also where the disk was read in between.
+// Tests that the consequences of a loss name its span in the trace, also where the disk was read in between.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a person sees of the commands that look at a trace or at this machine: options and help (launch/interface.h).
+// Declares options and help of the commands that look at a trace or at this machine (launch/interface.h).
 // Each gives one line of the table of commands.
 #pragma once
 

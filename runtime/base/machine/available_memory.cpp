@@ -38,7 +38,7 @@ struct GroupFiles {
 constexpr GroupFiles kVersion2{"memory.max", "memory.current", "inactive_file"};
 constexpr GroupFiles kVersion1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
 
-// What is asked of a group. Nothing: no limit.
+// Answers a question about a group. Nothing: it has no limit.
 using OfGroup = std::optional<std::uint64_t> (*)(const fs::path& group, const GroupFiles& files);
 
 std::optional<std::uint64_t> limit_in(const fs::path& group, const GroupFiles& files) {

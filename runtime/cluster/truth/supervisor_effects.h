@@ -97,7 +97,7 @@ struct SupervisorConfig {
   // Workers may serve several stages where they are fewer than stages x replicas.
   bool share_devices = false;
   Duration share_after = std::chrono::seconds(3);  // at a start: without a change of the workers
-  // Who had which number when the spawner before this one wrote it down; none: it did not.
+  // The list that the spawner before this one left of who has which number; none: it left none.
   std::optional<std::vector<Peer>> on_record{};
 };
 

@@ -108,7 +108,7 @@ TEST_F(RollBackDutyTest, LooksAgainAfterAPauseWhileTheDiskRefuses) {
   EXPECT_EQ(asked<FindCheckpoint>(tick()).size(), 1U);
 }
 
-// Of a search that another one took the place of, or a second time.
+// Refuses answers to a search that another one took the place of, and an answer that comes a second time.
 TEST_F(RollBackDutyTest, TakesNoAnswerThatItDoesNotAwait) {
   const std::uint64_t first = look;
   (void)want();
