@@ -8,8 +8,10 @@
 //
 //   from the first bytes on: stretch of kStretch or more ─▶ its pace ─▶ next stretch ...      the fastest one counts
 //
-// A link that stands still for a while is not a slow one. So a state that is on its way is judged after kOnTheWay, and
-// one that came within kLeast says nothing. Pure: time comes in.
+// A link that stands still for a while is not a slow one, and where nothing came for kStretch its giver may have
+// computed meanwhile: of a link on which anything is under way, news come each second. That time is in no stretch. A
+// state that is on its way is judged after kOnTheWay, and one that came within kLeast says nothing. Pure: time comes
+// in.
 #pragma once
 
 #include <algorithm>
@@ -63,12 +65,14 @@ class CopyPace {
   void arriving(std::uint64_t bytes, std::uint64_t bytes_total, std::size_t sharers, Instant now) {
     if (!stretch_ || bytes < newest_.bytes) {
       *this = CopyPace();
-      stretch_ = Point{bytes, now};
+      stretch_ = came_ = Point{bytes, now};
       began_ = now;
     }
     newest_ = {bytes, now};
     bytes_total_ = bytes_total;
-    if (std::exchange(sharers_, sharers) != sharers) stretch_ = newest_;
+    const bool came_none = bytes > came_.bytes && now - came_.at > kStretch;
+    if (bytes > came_.bytes) came_ = newest_;
+    if (std::exchange(sharers_, sharers) != sharers || came_none) stretch_ = newest_;
     if (now - stretch_->at < kStretch || bytes <= stretch_->bytes) return;
     const double per_second = static_cast<double>(sharers * (bytes - stretch_->bytes)) / seconds(now - stretch_->at);
     fastest_per_second_ = std::max(fastest_per_second_, per_second);
@@ -105,6 +109,7 @@ class CopyPace {
   };
   std::optional<Point> stretch_;  // where the newest one began
   Point newest_{};
+  Point came_{};  // the newest with more bytes than before
   std::uint64_t bytes_total_ = 0;
   std::size_t sharers_ = 1;
   double fastest_per_second_ = 0;  // alone on the link

@@ -245,6 +245,29 @@ TEST(JoiningReplicas, OneWhoseLinkStandsStillForAWhileIsNotGivenUp) {
   }
 }
 
+// Its giver computes for longer than a judgement needs, and gives eight pieces whenever it comes to it: nothing of that
+// tells of the link.
+TEST(JoiningReplicas, OneWhoseGiverComputesMeanwhileIsNotGivenUp) {
+  constexpr std::uint64_t kPiece = 16 << 20U;
+  SlowJoiner bench;
+  bench.bytes_total = 28 * kPiece;
+  for (; bench.committed < 3; ++bench.committed, bench.now += 17s) {
+    bench.decisions = bench.joining.decide(bench.committed, StepBefore::kDone, bench.now);
+  }
+  bench.joining.arriving(kJoiner, kPiece, bench.bytes_total, bench.now);
+  for (std::uint64_t pieces = 1; pieces < 28 && bench.decisions.empty();) {
+    bench.now += 17s;
+    ++bench.committed;
+    for (int i = 0; i < 8 && pieces < 28; ++i) {
+      bench.now += 40ms;
+      bench.joining.arriving(kJoiner, ++pieces * kPiece, bench.bytes_total, bench.now);
+      bench.decisions = bench.joining.decide(bench.committed, StepBefore::kDone, bench.now);
+      if (!bench.decisions.empty()) break;
+    }
+  }
+  EXPECT_TRUE(bench.decisions.empty()) << bench.decisions[0].reason;
+}
+
 TEST(JoiningReplicas, OneThatCanFollowIsHeldFor) {
   SlowJoiner long_steps;
   long_steps.copy(3s);
