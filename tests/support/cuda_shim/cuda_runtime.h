@@ -2,7 +2,7 @@
 // a kernel's source is compiled unchanged as C++.
 //
 // Each thread of a block is a fiber (shim.h says in which order they run, and what is checked). Not covered: tensor
-// cores, asynchronous copies, dynamic shared memory, the GPU's weak memory order.
+// cores, asynchronous copies, the size of dynamic shared memory, the GPU's weak memory order.
 #pragma once
 
 #include <cstddef>
@@ -36,6 +36,20 @@ struct cudaLaunchConfig_t {
   std::size_t dynamicSmemBytes = 0;
   cudaStream_t stream = nullptr;
 };
+
+// A device with as much shared memory as a test says (shim.h).
+enum cudaDeviceAttr {
+  cudaDevAttrMaxSharedMemoryPerMultiprocessor,
+  cudaDevAttrMaxSharedMemoryPerBlockOptin,
+  cudaDevAttrReservedSharedMemoryPerBlock,
+};
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize, cudaFuncAttributePreferredSharedMemoryCarveout };
+cudaError_t cudaGetDevice(int* device);
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
+template <class Kernel>
+cudaError_t cudaFuncSetAttribute(Kernel* /*kernel*/, cudaFuncAttribute /*attribute*/, int /*value*/) {
+  return cudaSuccess;
+}
 
 namespace shoal::shim {
 

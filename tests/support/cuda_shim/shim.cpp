@@ -32,6 +32,8 @@ constexpr std::size_t kStackBytes = (std::size_t{128} << 10U) + 320;  // a power
 constexpr std::size_t kFindingsMax = 100;
 constexpr std::size_t kAlignment = 256;  // as cudaMalloc's
 
+int shared_kib_of_device = 100;
+
 enum class State { kReady, kAtBarrier, kInWarp, kEnded };
 
 // A place on a stack, to go on from: by ucontext the first time, then by setjmp(). swapcontext() has the kernel set the
@@ -321,6 +323,8 @@ unsigned barrier_count() { return device().barrier_count(); }
 void* allocate(std::size_t byte_count) { return device().allocate(byte_count); }
 void free_allocated(void* memory) { device().free_allocated(memory); }
 
+void set_shared_kib(int kib) { shared_kib_of_device = kib; }
+
 bool checks_accesses() {
 #ifdef SHOAL_SHIM_CHECKS_ACCESSES
   return true;
@@ -341,6 +345,20 @@ unsigned lane_of_this_thread() { return device().lane(); }
 
 void __syncthreads() { shoal::shim::device().stop_at_barrier(); }
 void __syncwarp(unsigned mask) { shoal::shim::device().stop_in_warp(mask); }
+
+cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int /*device*/) {
+  constexpr int kKib = 1024;
+  switch (attribute) {
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = shoal::shim::shared_kib_of_device * kKib; break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = (shoal::shim::shared_kib_of_device - 1) * kKib; break;
+    case cudaDevAttrReservedSharedMemoryPerBlock: *value = kKib; break;
+  }
+  return cudaSuccess;
+}
 
 unsigned atomicOr(unsigned* at, unsigned bits) {
   const unsigned before = *at;

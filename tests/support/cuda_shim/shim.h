@@ -47,6 +47,10 @@ void begin(const Plan& plan);
 // Returns the most barriers that a thread has passed in one block since begin().
 [[nodiscard]] unsigned barrier_count();
 
+// What the device says of its shared memory: KiB of a multiprocessor, of which a block has all but one at most. 100 at
+// first.
+void set_shared_kib(int kib);
+
 // Memory that kernels may touch. Freed memory is forgotten.
 [[nodiscard]] void* allocate(std::size_t byte_count);
 void free_allocated(void* memory);

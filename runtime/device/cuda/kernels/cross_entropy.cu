@@ -5,10 +5,10 @@
 // for all of it (whether the scale holds, and whether powers are near enough to need no bound), packs stay words until
 // they are computed with, and whole packs of a plain row take a loop of their own.
 //
-// A row is wanted twice: for its sum, and for its gradient. Its first kKeptSteps x kThreads packs are copied to shared
-// memory, all at once, and stay there; each thread reads its own. The rest is read again, from its end to its
-// beginning: what was read last may still be in the L2 cache, which has room for these parts of the rows of all blocks.
-// Nobody has seen yet that it is there (../FACTS.md).
+// A row is wanted twice: for its sum, and for its gradient. It is copied to shared memory, all at once, and stays
+// there, as much of it as a multiprocessor has room for beside the row of another block (an H100's: 57344 brain
+// floats); each thread reads its own packs. The rest is read again, from its end to its beginning: what was read last
+// may still be in the L2 cache, which is asked to keep that and nothing else. What is kept where changes no bit.
 #include "runtime/device/cuda/kernels/cross_entropy.h"
 
 #include <cmath>
@@ -19,10 +19,14 @@
 namespace shoal::gpu {
 namespace {
 
-constexpr unsigned kWarps = kThreads / kWarp;
-constexpr unsigned kKeptSteps = 11;    // of kThreads packs: 44 of the 48 KiB that every GPU gives a block
-constexpr unsigned kAhead = 2;         // packs of a thread that are on their way beyond these
-constexpr unsigned kBlocksAtOnce = 5;  // of a multiprocessor, whose shared memory holds no more of them
+constexpr unsigned kRowThreads = 512;  // of a block; the order of sums depends on it
+constexpr unsigned kWarps = kRowThreads / kWarp;
+constexpr unsigned kStepBytes = kRowThreads * sizeof(Words);  // what a block reads at once
+constexpr unsigned kParts = 4;         // of what is kept: a thread computes with the first while the others come
+constexpr unsigned kAhead = 2;         // packs of a thread that are on their way beyond what is kept
+constexpr unsigned kBlocksAtOnce = 2;  // of a multiprocessor: one reads while the other computes
+// Steps that a block keeps at most where a multiprocessor has so much shared memory: 228 KiB, 164 KiB, 100 KiB.
+constexpr unsigned kManySteps = 14, kSomeSteps = 10, kFewSteps = 6;
 constexpr float kNothing = -0x1p100F;  // below every logit that counts
 constexpr float kLog2E = 1.44269504F;
 constexpr double kLog2 = 0.693147180559945309417;
@@ -146,59 +150,91 @@ struct Running {
   }
 };
 
-// A row of logits in packs. The thread has the packs threadIdx.x + step * kThreads.
+// A row of logits in packs. The thread has the packs threadIdx.x + step * kRowThreads.
 template <class T>
 struct PackedRow {
   static constexpr unsigned kCount = Pack<T>::kCount;
-  static constexpr std::ptrdiff_t kStep = kThreads * kCount;
+  static constexpr std::ptrdiff_t kStep = kRowThreads * kCount;
 
   T* logits;
   unsigned vocabulary;
   unsigned packs;  // whole ones
 
   [[nodiscard]] __device__ __forceinline__ T* pack_at(unsigned step) const {
-    return logits + (threadIdx.x + step * kThreads) * kCount;
+    return logits + (threadIdx.x + step * kRowThreads) * kCount;
   }
   // How many steps the thread has.
   [[nodiscard]] __device__ __forceinline__ unsigned steps() const {
-    return threadIdx.x < packs ? (packs - threadIdx.x + kThreads - 1) / kThreads : 0;
+    return threadIdx.x < packs ? (packs - threadIdx.x + kRowThreads - 1) / kRowThreads : 0;
   }
 };
 
-// Returns where the kept packs of this thread begin; they are kThreads apart.
-__device__ __forceinline__ Words* kept_packs() {
-  __shared__ Words kept[kKeptSteps * kThreads];
-  return kept + threadIdx.x;
+// What a block keeps of its row: all of it, or the first kSteps steps.
+template <unsigned kSteps, bool kIsWhole>
+struct Kept {
+  static constexpr unsigned kStepsMost = kSteps;
+  static constexpr bool kIsAll = kIsWhole;
+  static constexpr unsigned kStepsInPart = kSteps / kParts + 1;                        // the last part has the rest
+  static constexpr InCache kOnce = kIsWhole ? InCache::kAsUsual : InCache::kDoneWith;  // read or written for good
+
+  // The packs of this thread; they are kRowThreads apart.
+  [[nodiscard]] __device__ __forceinline__ static Words* packs() {
+#ifdef __CUDACC__
+    extern __shared__ Words memory[];
+#else
+    __shared__ Words memory[kSteps * kRowThreads];
+#endif
+    return memory + threadIdx.x;
+  }
+  [[nodiscard]] __device__ __forceinline__ static unsigned steps_of(unsigned steps) {
+    return kIsWhole || steps < kSteps ? steps : kSteps;
+  }
+};
+
+// Adds what was kept, each part when it is there.
+template <class T, class Keeping, unsigned kPart = 0>
+__device__ __forceinline__ void add_kept(Running& mine, const Words* packs, unsigned kept_steps) {
+  constexpr unsigned kBegin = kPart * Keeping::kStepsInPart, kEnd = kBegin + Keeping::kStepsInPart;
+  wait_for_copies<kParts - 1 - kPart>();
+  const unsigned end = kEnd < kept_steps ? kEnd : kept_steps;
+#pragma unroll 1
+  for (unsigned step = kBegin; step < end; ++step) mine.add<T>(packs[step * kRowThreads]);
+  if constexpr (kPart + 1 < kParts) add_kept<T, Keeping, kPart + 1>(mine, packs, kept_steps);
 }
 
-template <class T>
-__device__ __forceinline__ Softmax softmax_of_thread(const PackedRow<T>& row, Words* kept) {
+template <class Keeping, class T>
+__device__ __forceinline__ Softmax softmax_of_thread(const PackedRow<T>& row) {
+  Words* kept = Keeping::packs();
   const unsigned steps = row.steps();
+  const unsigned kept_steps = Keeping::steps_of(steps);
 #pragma unroll
-  for (unsigned step = 0; step < kKeptSteps; ++step) {
-    if (step < steps) copy_later(kept + step * kThreads, row.pack_at(step));
+  for (unsigned step = 0; step < Keeping::kStepsMost; ++step) {
+    if (step < steps) copy_later<Keeping::kOnce>(kept + step * kRowThreads, row.pack_at(step));
+    if ((step + 1) % Keeping::kStepsInPart == 0) end_part_of_copies();
   }
+  end_part_of_copies();
   Words next[kAhead];
+  if constexpr (!Keeping::kIsAll) {
 #pragma unroll
-  for (unsigned i = 0; i < kAhead; ++i) {
-    if (kKeptSteps + i < steps) next[i] = load_words(row.pack_at(kKeptSteps + i));
+    for (unsigned i = 0; i < kAhead; ++i) {
+      if (kept_steps + i < steps) next[i] = load_words<InCache::kWantedAgain>(row.pack_at(kept_steps + i));
+    }
   }
-  wait_for_copies();
   Running mine;
-  const unsigned kept_steps = steps < kKeptSteps ? steps : kKeptSteps;
-  const T* from = row.pack_at(kKeptSteps + kAhead);
+  add_kept<T, Keeping>(mine, kept, kept_steps);
+  if constexpr (!Keeping::kIsAll) {
+    const T* from = row.pack_at(kept_steps + kAhead);
 #pragma unroll 1
-  for (unsigned step = 0; step < kept_steps; ++step) mine.add<T>(kept[step * kThreads]);
-#pragma unroll 1
-  for (unsigned step = kKeptSteps; step < steps; ++step) {
-    const Words pack = next[0];
+    for (unsigned step = kept_steps; step < steps; ++step) {
+      const Words pack = next[0];
 #pragma unroll
-    for (unsigned i = 1; i < kAhead; ++i) next[i - 1] = next[i];
-    if (step + kAhead < steps) next[kAhead - 1] = load_words(from);
-    from += row.kStep;
-    mine.add<T>(pack);
+      for (unsigned i = 1; i < kAhead; ++i) next[i - 1] = next[i];
+      if (step + kAhead < steps) next[kAhead - 1] = load_words<InCache::kWantedAgain>(from);
+      from += row.kStep;
+      mine.add<T>(pack);
+    }
   }
-  if (row.packs % kThreads == threadIdx.x) {  // whose turn is next
+  if (row.packs % kRowThreads == threadIdx.x) {  // whose turn is next
     for (unsigned i = row.packs * row.kCount; i < row.vocabulary; ++i) mine.add_one(to_float(row.logits[i]));
   }
   return mine.softmax;
@@ -255,53 +291,54 @@ __device__ __forceinline__ Pack<T> plain_gradient_of(const Probabilities<T>& of,
 }
 
 // Writes the gradient of the whole packs of a plain row over its logits.
-template <class T>
-__device__ __forceinline__ void store_plain_gradient(const PackedRow<T>& row, const Words* kept,
-                                                     const Probabilities<T>& of) {
+template <class Keeping, class T>
+__device__ __forceinline__ void store_plain_gradient(const PackedRow<T>& row, const Probabilities<T>& of) {
+  const Words* kept = Keeping::packs();
   const unsigned steps = row.steps();
-  Words next[kAhead];
+  const unsigned kept_steps = Keeping::steps_of(steps);
+  if constexpr (!Keeping::kIsAll) {
+    Words next[kAhead];
 #pragma unroll
-  for (unsigned i = 0; i < kAhead; ++i) {
-    if (steps > kKeptSteps + i) next[i] = load_words(row.pack_at(steps - 1 - i));
-  }
-  T* at = row.pack_at(steps);
+    for (unsigned i = 0; i < kAhead; ++i) {
+      if (steps > kept_steps + i) next[i] = load_words<InCache::kDoneWith>(row.pack_at(steps - 1 - i));
+    }
+    T* at = row.pack_at(steps);
 #pragma unroll 1
-  for (unsigned step = steps; step > kKeptSteps; --step) {
-    const Words pack = next[0];
+    for (unsigned step = steps; step > kept_steps; --step) {
+      const Words pack = next[0];
 #pragma unroll
-    for (unsigned i = 1; i < kAhead; ++i) next[i - 1] = next[i];
-    at -= row.kStep;
-    if (step > kKeptSteps + kAhead) next[kAhead - 1] = load_words(at - kAhead * row.kStep);
-    store_pack(at, plain_gradient_of(of, pack));
+      for (unsigned i = 1; i < kAhead; ++i) next[i - 1] = next[i];
+      at -= row.kStep;
+      if (step > kept_steps + kAhead) next[kAhead - 1] = load_words<InCache::kDoneWith>(at - kAhead * row.kStep);
+      store_pack<Keeping::kOnce>(at, plain_gradient_of(of, pack));
+    }
   }
-  const unsigned kept_steps = steps < kKeptSteps ? steps : kKeptSteps;
-  at = row.pack_at(0);
+  T* at = row.pack_at(0);
 #pragma unroll 1
   for (unsigned step = 0; step < kept_steps; ++step, at += row.kStep) {
-    store_pack(at, plain_gradient_of(of, kept[step * kThreads]));
+    store_pack<Keeping::kOnce>(at, plain_gradient_of(of, kept[step * kRowThreads]));
   }
 }
 
-template <class T>
-__global__ void __launch_bounds__(kThreads, kBlocksAtOnce) loss_kernel(LossShape shape, LossArrays<T> at) {
+template <class Keeping, class T>
+__global__ void __launch_bounds__(kRowThreads, kBlocksAtOnce) loss_kernel(LossShape shape, LossArrays<T> at) {
   const auto vocabulary = static_cast<unsigned>(shape.vocabulary);
   const PackedRow<T> row{at.logits + blockIdx.x * shape.stride, vocabulary, vocabulary / Pack<T>::kCount};
-  Words* kept = kept_packs();
   const std::int32_t target = at.targets[blockIdx.x];
   const bool is_counted = target >= 0;
   const float of_target = is_counted ? to_float(row.logits[target]) : 0.0F;
-  const Softmax all = softmax_of_block(softmax_of_thread(row, kept));
+  const Softmax all = softmax_of_block(softmax_of_thread<Keeping>(row));
   const Probabilities<T> of = probabilities_of<T>(all, is_counted);
   unsigned left = 0;  // the first column that is not yet written
   if (of.are_plain) {
-    store_plain_gradient(row, kept, of);
+    store_plain_gradient<Keeping>(row, of);
     left = row.packs * row.kCount;
     const auto column = static_cast<unsigned>(target);
-    const bool is_own = column / row.kCount % kThreads == threadIdx.x;  // which has written its pack
+    const bool is_own = column / row.kCount % kRowThreads == threadIdx.x;  // which has written its pack
     const float p = near_power_of(of.powers, of_target, kShift - of.scale);
     if (column < left && is_own) row.logits[column] = from_float<T>(p - 1.0F);
   }
-  for (unsigned c = left + threadIdx.x; c < static_cast<unsigned>(shape.stride); c += kThreads) {
+  for (unsigned c = left + threadIdx.x; c < static_cast<unsigned>(shape.stride); c += kRowThreads) {
     const bool is_inside = is_counted && c < vocabulary;
     row.logits[c] = is_inside ? gradient_of(of, row.logits[c], c == static_cast<unsigned>(target)) : T{};
   }
@@ -324,13 +361,25 @@ __global__ void sum_losses_kernel(const float* losses, std::size_t count, double
   *sum = all;
 }
 
+template <class T, unsigned kSteps>
+LaunchError loss_keeping(const LossShape& shape, const LossArrays<T>& arrays, Stream stream) {
+  const auto all_steps = parts_of(shape.vocabulary / Pack<T>::kCount, kRowThreads);
+  Grid grid = one_block_each(shape.rows, kRowThreads);
+  grid.shared_bytes = std::min<std::size_t>(all_steps, kSteps) * kStepBytes;
+  return all_steps <= kSteps ? launch(grid, stream, loss_kernel<Kept<kSteps, true>, T>, shape, arrays)
+                             : launch(grid, stream, loss_kernel<Kept<kSteps, false>, T>, shape, arrays);
+}
+
 template <class T>
 LaunchError loss(const LossShape& shape, const LossArrays<T>& arrays, Stream stream) {
   if (shape.rows == 0) return kLaunched;
   const bool is_taken = shape.vocabulary > 0 && shape.stride >= shape.vocabulary && shape.stride % 8 == 0 &&
                         shape.stride <= kStrideMost && is_aligned(arrays.logits);
   if (!is_taken) return kRefusedShape;
-  return launch(one_block_each(shape.rows), stream, loss_kernel<T>, shape, arrays);
+  const std::size_t steps = shared_bytes_most(kBlocksAtOnce, kWarps * sizeof(Softmax)) / kStepBytes;
+  if (steps >= kManySteps) return loss_keeping<T, kManySteps>(shape, arrays, stream);
+  if (steps >= kSomeSteps) return loss_keeping<T, kSomeSteps>(shape, arrays, stream);
+  return loss_keeping<T, kFewSteps>(shape, arrays, stream);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ inline constexpr std::size_t kBlocksMost = 8192;  // beyond it, blocks take seve
 
 struct Grid {
   dim3 blocks, threads;
+  std::size_t shared_bytes = 0;  // of a block, beside the arrays that its kernel declares; what it is given it can have
 };
 
 template <class... Parameters, class... Arguments>
@@ -28,8 +29,29 @@ template <class... Parameters, class... Arguments>
   cudaLaunchConfig_t config{};
   config.gridDim = grid.blocks;
   config.blockDim = grid.threads;
+  config.dynamicSmemBytes = grid.shared_bytes;
   config.stream = stream;
+  if (grid.shared_bytes > 0) {  // more than 48 KiB are had by who asks for them
+    const auto bytes = static_cast<int>(grid.shared_bytes);
+    int error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    if (error == cudaSuccess) error = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 100);
+    if (error != cudaSuccess) return error;
+  }
   return static_cast<LaunchError>(cudaLaunchKernelEx(&config, kernel, arguments...));
+}
+
+// Shared memory of the current device that a block can have beside `own_bytes` of its kernel's arrays, where so many
+// blocks of a multiprocessor have as much. 0 where the device says nothing.
+inline std::size_t shared_bytes_most(unsigned blocks, std::size_t own_bytes) {
+  int device = 0, of_all = 0, of_one = 0, reserved = 0;
+  const bool is_known =
+      cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&of_all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&of_one, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&reserved, cudaDevAttrReservedSharedMemoryPerBlock, device) == cudaSuccess;
+  if (!is_known) return 0;
+  const int most = std::min(of_all / static_cast<int>(blocks) - reserved, of_one);
+  return most > static_cast<int>(own_bytes) ? static_cast<std::size_t>(most) - own_bytes : 0;
 }
 
 inline std::size_t parts_of(std::size_t count, std::size_t part) { return (count + part - 1) / part; }

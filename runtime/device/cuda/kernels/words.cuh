@@ -14,19 +14,76 @@ __device__ __forceinline__ Words load_words(const T* from) {
   return *reinterpret_cast<const Words*>(from);
 }
 
-// Copies a pack into shared memory while the thread goes on. Only that thread may read it, after wait_for_copies().
-template <class T>
+// What the L2 cache does with what is read or written: as usual; keeps it, for it is wanted again; gives it up first.
+// No value depends on it.
+enum class InCache { kAsUsual, kWantedAgain, kDoneWith };
+template <InCache kHow>
+__device__ __forceinline__ std::uint64_t cache_policy() {
+  static_assert(kHow != InCache::kAsUsual);
+  std::uint64_t policy = 0;
+#ifdef __CUDA_ARCH__
+  if constexpr (kHow == InCache::kWantedAgain) {
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+  } else {
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  }
+#endif
+  return policy;
+}
+template <InCache kHow, class T>
+__device__ __forceinline__ Words load_words(const T* from) {
+#ifdef __CUDA_ARCH__
+  Words words;
+  asm volatile("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+               : "=r"(words.at[0]), "=r"(words.at[1]), "=r"(words.at[2]), "=r"(words.at[3])
+               : "l"(__cvta_generic_to_global(from)), "l"(cache_policy<kHow>())
+               : "memory");
+  return words;
+#else
+  return load_words(from);
+#endif
+}
+template <InCache kHow, class T>
+__device__ __forceinline__ void store_pack(T* to, const Pack<T>& pack) {
+#ifdef __CUDA_ARCH__
+  if constexpr (kHow != InCache::kAsUsual) {
+    const auto words = __builtin_bit_cast(Words, pack);
+    asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(__cvta_generic_to_global(to)),
+                 "r"(words.at[0]), "r"(words.at[1]), "r"(words.at[2]), "r"(words.at[3]), "l"(cache_policy<kHow>())
+                 : "memory");
+    return;
+  }
+#endif
+  store_pack(to, pack);
+}
+
+// Copies a pack into shared memory while the thread goes on. Copies are waited for in parts, which the thread ends;
+// only that thread may read them.
+template <InCache kHow, class T>
 __device__ __forceinline__ void copy_later(Words* shared, const T* from) {
 #ifdef __CUDA_ARCH__
   const auto at = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
+  if constexpr (kHow == InCache::kAsUsual) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
+  } else {
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(at), "l"(from),
+                 "l"(cache_policy<kHow>())
+                 : "memory");
+  }
 #else
   *shared = load_words(from);
 #endif
 }
+__device__ __forceinline__ void end_part_of_copies() {
+#ifdef __CUDA_ARCH__
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+// Returns when all parts are there but for the last kLater of them.
+template <unsigned kLater>
 __device__ __forceinline__ void wait_for_copies() {
 #ifdef __CUDA_ARCH__
-  asm volatile("cp.async.wait_all;" ::: "memory");
+  asm volatile("cp.async.wait_group %0;" ::"n"(kLater) : "memory");
 #endif
 }
 

@@ -11,4 +11,7 @@ namespace shoal::gpu {
 
 void expect_holds_and_faults_are_found(const std::function<bool()>& holds);
 
+// Runs it on devices with 100, 164 and 228 KiB of shared memory for a multiprocessor; on a GPU once, as it is.
+void for_each_shared_memory(const std::function<void()>& run);
+
 }  // namespace shoal::gpu

@@ -48,4 +48,12 @@ void expect_holds_and_faults_are_found(const std::function<bool()>& holds) {
   shim::begin({});
 }
 
+void for_each_shared_memory(const std::function<void()>& run) {
+  for (const int kib : {228, 164, 100}) {
+    SCOPED_TRACE(kib);
+    shim::set_shared_kib(kib);
+    run();
+  }
+}
+
 }  // namespace shoal::gpu

@@ -40,5 +40,6 @@ void copy_from_device(void* to, const void* from, std::size_t byte_count) {
 }
 
 void expect_holds_and_faults_are_found(const std::function<bool()>& holds) { EXPECT_TRUE(holds()); }
+void for_each_shared_memory(const std::function<void()>& run) { run(); }
 
 }  // namespace shoal::gpu
