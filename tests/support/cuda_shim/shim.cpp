@@ -32,7 +32,7 @@ constexpr std::size_t kStackBytes = (std::size_t{128} << 10U) + 320;  // a power
 constexpr std::size_t kFindingsMax = 100;
 constexpr std::size_t kAlignment = 256;  // as cudaMalloc's
 
-int shared_kib_of_device = 100;
+int shared_kib_of_device = kSharedKib;
 
 enum class State { kReady, kAtBarrier, kInWarp, kEnded };
 

@@ -366,6 +366,7 @@ LaunchError loss_keeping(const LossShape& shape, const LossArrays<T>& arrays, St
   const auto all_steps = parts_of(shape.vocabulary / Pack<T>::kCount, kRowThreads);
   Grid grid = one_block_each(shape.rows, kRowThreads);
   grid.shared_bytes = std::min<std::size_t>(all_steps, kSteps) * kStepBytes;
+  grid.shared_bytes_most = kSteps * kStepBytes;
   return all_steps <= kSteps ? launch(grid, stream, loss_kernel<Kept<kSteps, true>, T>, shape, arrays)
                              : launch(grid, stream, loss_kernel<Kept<kSteps, false>, T>, shape, arrays);
 }

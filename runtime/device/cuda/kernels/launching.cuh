@@ -20,7 +20,8 @@ inline constexpr std::size_t kBlocksMost = 8192;  // beyond it, blocks take seve
 
 struct Grid {
   dim3 blocks, threads;
-  std::size_t shared_bytes = 0;  // of a block, beside the arrays that its kernel declares; what it is given it can have
+  std::size_t shared_bytes = 0;       // that a block of this launch has beside the arrays which its kernel declares
+  std::size_t shared_bytes_most = 0;  // of any launch of the kernel
 };
 
 template <class... Parameters, class... Arguments>
@@ -31,8 +32,9 @@ template <class... Parameters, class... Arguments>
   config.blockDim = grid.threads;
   config.dynamicSmemBytes = grid.shared_bytes;
   config.stream = stream;
-  if (grid.shared_bytes > 0) {  // more than 48 KiB are had by who asks for them
-    const auto bytes = static_cast<int>(grid.shared_bytes);
+  if (grid.shared_bytes_most >
+      0) {  // a device gives more than 48 KiB to kernels that say so; other threads launch, too
+    const auto bytes = static_cast<int>(grid.shared_bytes_most);
     int error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     if (error == cudaSuccess) error = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 100);
     if (error != cudaSuccess) return error;

@@ -71,9 +71,10 @@ TEST(CrossEntropyKernel, InBf16ItMakesTheGradientInPlaceAndRoundsOnce) {
 }
 
 // Logits further apart than powers of two reach, beyond whole numbers that bf16 tells apart, and that grow as a thread
-// reads on, so that its scale has to follow; probabilities keep their digits however small they are.
-TEST(CrossEntropyKernel, HoldsWhereLogitsAreFarApart) {
-  constexpr LossShape kRows{4, 20000, 20000};
+// reads on, so that its scale has to follow; probabilities keep their digits however small they are. On each device a
+// row of floats is longer than what a block keeps.
+void expect_holds_where_logits_are_far_apart() {
+  constexpr LossShape kRows{4, 30000, 30000};
   std::vector<float> values(kRows.rows * kRows.stride);
   for (std::size_t i = 0; i < kRows.stride; ++i) {
     const auto at = static_cast<float>(i);
@@ -85,7 +86,7 @@ TEST(CrossEntropyKernel, HoldsWhereLogitsAreFarApart) {
   DeviceArray<Bf16> in_bf16(bf16_of_all(values));
   values = floats_of(in_bf16.values());
   DeviceArray<float> in_float(values), losses(kRows.rows), losses_of_bf16(kRows.rows);
-  DeviceArray<std::int32_t> to(std::vector<std::int32_t>{19999, 3, 9000, 5});
+  DeviceArray<std::int32_t> to(std::vector<std::int32_t>{29999, 3, 9000, 5});
   ASSERT_EQ(loss_and_gradient(kRows, LossArrays<float>{in_float.at(), to.at(), losses.at()}, nullptr), kLaunched);
   ASSERT_EQ(loss_and_gradient(kRows, LossArrays<Bf16>{in_bf16.at(), to.at(), losses_of_bf16.at()}, nullptr), kLaunched);
   const std::vector<float> gradient = in_float.values(), rounded = floats_of(in_bf16.values());
@@ -110,6 +111,9 @@ TEST(CrossEntropyKernel, HoldsWhereLogitsAreFarApart) {
     EXPECT_LT(apart_in_bf16, 0x1p-8 + 1e-4) << row;
   }
 }
+TEST(CrossEntropyKernel, HoldsWhereLogitsAreFarApart) {
+  for_each_shared_memory([] { expect_holds_where_logits_are_far_apart(); });
+}
 
 TEST(CrossEntropyKernel, AnotherTargetIsNoticed) {
   const Results wanted = in_float64();
@@ -123,16 +127,19 @@ TEST(CrossEntropyKernel, AnotherTargetIsNoticed) {
   EXPECT_GT(distance(losses.values(), wanted.losses), 0.01);
 }
 
+// In a row that a block keeps, and behind what it keeps of one.
 TEST(CrossEntropyKernel, ANumberThatIsNoneStaysVisible) {
-  for (const float bad : {NAN, INFINITY}) {
-    std::vector<float> one(64, 1.0F);
-    one[40] = bad;
-    DeviceArray<float> values(one), losses(1);
-    DeviceArray<std::int32_t> to(std::vector<std::int32_t>{3});
-    const LossArrays<float> arrays{values.at(), to.at(), losses.at()};
-    ASSERT_EQ(loss_and_gradient({1, 64, 64}, arrays, nullptr), kLaunched);
-    EXPECT_TRUE(std::isnan(losses.values()[0])) << bad;
-    EXPECT_TRUE(std::isnan(values.values()[5])) << bad;
+  for (const std::size_t count : {std::size_t{64}, std::size_t{40000}}) {
+    for (const float bad : {NAN, INFINITY}) {
+      std::vector<float> one(count, 1.0F);
+      one[count - 24] = bad;
+      DeviceArray<float> values(one), losses(1);
+      DeviceArray<std::int32_t> to(std::vector<std::int32_t>{3});
+      const LossArrays<float> arrays{values.at(), to.at(), losses.at()};
+      ASSERT_EQ(loss_and_gradient({1, count, count}, arrays, nullptr), kLaunched);
+      EXPECT_TRUE(std::isnan(losses.values()[0])) << bad;
+      EXPECT_TRUE(std::isnan(values.values()[5])) << bad;
+    }
   }
 }
 

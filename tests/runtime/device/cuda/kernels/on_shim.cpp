@@ -52,8 +52,11 @@ void for_each_shared_memory(const std::function<void()>& run) {
   for (const int kib : {228, 164, 100}) {
     SCOPED_TRACE(kib);
     shim::set_shared_kib(kib);
+    shim::begin({});
     run();
+    for (const std::string& finding : shim::findings()) ADD_FAILURE() << finding;
   }
+  shim::set_shared_kib(shim::kSharedKib);
 }
 
 }  // namespace shoal::gpu
