@@ -87,6 +87,7 @@ struct StateProgress {
   isShard @5 :Bool;
   bytes @6 :UInt64;
   bytesTotal @7 :UInt64;
+  onItsWayMs @8 :Float64;
 }
 
 struct FileKept {

@@ -96,6 +96,8 @@ struct StateImage {
   std::uint64_t tokens_total = 0;
   std::uint64_t offset = 0;       // as in SaveShard
   std::uint64_t bytes_total = 0;  // as in SaveShard
+  // From its first byte to its last. It does not travel: the router that hands the image over fills it in.
+  double on_its_way_ms = 0;
   friend bool operator==(const StateImage&, const StateImage&) = default;
 };
 
@@ -121,6 +123,7 @@ struct StateProgress {
   bool is_shard = false;  // for a checkpoint
   std::uint64_t bytes = 0;
   std::uint64_t bytes_total = 0;
+  double on_its_way_ms = 0;  // for how long letters with these bytes came in; not while their giver did something else
   friend bool operator==(const StateProgress&, const StateProgress&) = default;
 };
 

@@ -134,7 +134,8 @@ RouterActor::behavior_type router(Self self, RouterConfig config) {
         self->state.core->receive_from_lane(LinkId{received.link}, received.letter, took, now(self));
       },
       [self](const LaneProgress& part) {
-        self->state.core->progress_on_lane(LinkId{part.link}, part.letter, part.received, now(self));
+        const auto took = std::chrono::duration_cast<Duration>(std::chrono::nanoseconds(part.transfer_ns));
+        self->state.core->progress_on_lane(LinkId{part.link}, {part.letter, part.received, took}, now(self));
       },
       [self](const LaneChange& change) { lane_changed(self, change); },
       [self](const Attach& attached) { attach(self, attached); },

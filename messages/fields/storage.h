@@ -90,6 +90,7 @@ SHOAL_FIELDS(StateProgress) {
   FIELD(is_shard, IsShard);
   FIELD(bytes, Bytes);
   FIELD(bytes_total, BytesTotal);
+  FIELD(on_its_way_ms, OnItsWayMs);
 }
 
 SHOAL_FIELDS(FileChunk) {

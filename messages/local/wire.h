@@ -36,7 +36,8 @@ struct LaneLetter {
 struct LaneProgress {
   std::uint64_t link = 0;
   EncodedLetter letter;
-  std::uint64_t received = 0;  // bytes
+  std::uint64_t received = 0;    // bytes
+  std::int64_t transfer_ns = 0;  // since its first frame
 };
 
 struct LaneChange {

@@ -16,6 +16,7 @@ const Bound kReplicasMax{"pipeline.replicas_of_a_process", 64};  // for one proc
 struct Reader {
   const Letter& letter;
   std::uint64_t received;
+  Duration took;
 
   // Counts what came before this piece, too.
   [[nodiscard]] std::uint64_t come(const TensorBlob& piece, std::uint64_t offset) const {
@@ -23,6 +24,7 @@ struct Reader {
   }
   [[nodiscard]] Letter of_copy(StateProgress progress) const {
     progress.stage = letter.to.stage;
+    progress.on_its_way_ms = milliseconds(took);
     return {letter.from, letter.to, progress};
   }
   std::optional<Letter> operator()(const StateImage& image) const {
@@ -69,8 +71,8 @@ void put(std::map<Incarnation, Value>& sent, Incarnation replica, Value value) {
 
 }  // namespace
 
-std::optional<Letter> progress_of(const Letter& arriving, std::uint64_t received) {
-  return std::visit(Reader{arriving, received}, arriving.body);
+std::optional<Letter> progress_of(const Letter& arriving, std::uint64_t received, Duration took) {
+  return std::visit(Reader{arriving, received, took}, arriving.body);
 }
 
 // A further piece was asked for, so that its first one is at storage, which asks again for what does not come.

@@ -14,12 +14,13 @@
 #include <vector>
 
 #include "messages/letter.h"
+#include "runtime/base/clock.h"
 
 namespace shoal {
 
-// Tells about a letter of whose tensors so many bytes have come. An image or a sum, or a part: the replica here that it
-// is for; a shard: the supervisor. Nothing: nobody waits for such a letter.
-[[nodiscard]] std::optional<Letter> progress_of(const Letter& arriving, std::uint64_t received);
+// Tells about a letter of whose tensors so many bytes have come, since its first one in `took`. An image or a sum, or a
+// part: the replica here that it is for; a shard: the supervisor. Nothing: nobody waits for such a letter.
+[[nodiscard]] std::optional<Letter> progress_of(const Letter& arriving, std::uint64_t received, Duration took);
 
 // Keeps what was given to one link and is told of when it breaks: the newest shard of each replica of which no more
 // than the first piece was sent, and the newest sum for each.

@@ -169,7 +169,7 @@ void RouterCore::receive_frame(LinkId link, std::span<const char> frame, Instant
     notes_.undelivered.add(Undelivered::Why::kBadFrame);
     return reset(link, whole.failure().message, now);
   }
-  if (const auto news = connections_.take_news(link)) receive_progress(link, news->letter, news->received, now);
+  if (const auto news = connections_.take_news(link)) receive_progress(link, *news, now);
   if (!*whole) return;
   Assembled& assembled = **whole;
   receive(link, {std::move(assembled.letter), std::move(assembled.buffers)}, assembled.took, now);
@@ -181,8 +181,8 @@ void RouterCore::receive_from_lane(LinkId link, const EncodedLetter& letter, Dur
   receive(link, letter, transfer, now);
 }
 
-void RouterCore::progress_on_lane(LinkId link, const EncodedLetter& part, std::uint64_t received, Instant now) {
-  if (connections_.contains(link)) receive_progress(link, part, received, now);
+void RouterCore::progress_on_lane(LinkId link, const Arriving& part, Instant now) {
+  if (connections_.contains(link)) receive_progress(link, part, now);
 }
 
 void RouterCore::receive(LinkId link, const EncodedLetter& received, Duration transfer, Instant now) {
@@ -198,10 +198,11 @@ void RouterCore::receive(LinkId link, const EncodedLetter& received, Duration tr
 void RouterCore::receive_letter(LinkId link, Letter letter, Duration transfer, Instant now) {
   if (std::holds_alternative<Hello>(letter.body)) return receive_hello(link, letter, now);
   if (const auto why_not = objection_to(letter, link, links_, mail_.view())) return notes_.drop(letter, *why_not);
+  if (auto* image = std::get_if<StateImage>(&letter.body)) image->on_its_way_ms = milliseconds(transfer);
   hints_.read(link, *links_.identity(link), letter.body);
   trace_letter(notes_.trace, TraceKind::kReceive, letter);
   const auto* shard = std::get_if<SaveShard>(&letter.body);
-  if (shard != nullptr) mail_.route(*progress_of(letter, shard->image.byte_count()), now);
+  if (shard != nullptr) mail_.route(*progress_of(letter, shard->image.byte_count(), transfer), now);
   if (const auto* peers = std::get_if<Peers>(&letter.body)) return perform(links_.peers(*peers), now);
   if (const auto* welcome = std::get_if<Welcome>(&letter.body)) read_own_number(*welcome, now);
   mail_.receive(std::move(letter), transfer, now);
@@ -225,10 +226,10 @@ void RouterCore::receive_hello(LinkId link, const Letter& letter, Instant now) {
 }
 
 // A letter whose tensors are not there yet is judged like the whole one, and refused when it is whole.
-void RouterCore::receive_progress(LinkId link, const EncodedLetter& part, std::uint64_t received, Instant now) {
-  const auto letter = decode(part.bytes, part.buffers);
+void RouterCore::receive_progress(LinkId link, const Arriving& part, Instant now) {
+  const auto letter = decode(part.letter.bytes, part.letter.buffers);
   if (!letter.value || objection_to(*letter.value, link, links_, mail_.view())) return;
-  auto progress = progress_of(*letter.value, received);
+  auto progress = progress_of(*letter.value, part.received, part.took);
   if (!progress) return;
   // Storage asks again for a piece of which nothing comes.
   const bool is_shard = std::holds_alternative<SaveShard>(letter.value->body);

@@ -75,7 +75,7 @@ class RouterCore {
   // One frame of a connection, a letter that came over its lane, part of one.
   void receive_frame(LinkId link, std::span<const char> frame, Instant now);
   void receive_from_lane(LinkId link, const EncodedLetter& letter, Duration transfer, Instant now);
-  void progress_on_lane(LinkId link, const EncodedLetter& part, std::uint64_t received, Instant now);
+  void progress_on_lane(LinkId link, const Arriving& part, Instant now);
   void lane_up(LinkId link);
   void lane_has_room(LinkId link);
   void lane_ended(LinkId link, const std::string& reason, bool was_said, Instant now);
@@ -97,7 +97,7 @@ class RouterCore {
   void receive(LinkId link, const EncodedLetter& received, Duration transfer, Instant now);
   void receive_letter(LinkId link, Letter letter, Duration transfer, Instant now);
   void receive_hello(LinkId link, const Letter& letter, Instant now);
-  void receive_progress(LinkId link, const EncodedLetter& part, std::uint64_t received, Instant now);
+  void receive_progress(LinkId link, const Arriving& part, Instant now);
   void read_own_number(const Welcome& welcome, Instant now);
 
   bool has_certificates_;

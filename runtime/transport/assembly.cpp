@@ -166,7 +166,7 @@ void Assembler::note_news(Transfer& transfer, Instant now) {
   const std::uint64_t before_tensors = transfer.preamble + transfer.letter_size;
   if (transfer.received < before_tensors || now - transfer.told < kNewsEvery) return;
   transfer.told = now;
-  Arriving news{{transfer.letter, {}}, transfer.received - before_tensors};
+  Arriving news{{transfer.letter, {}}, transfer.received - before_tensors, now - transfer.began};
   try {
     for (const ArrivingBuffer& buffer : transfer.buffers) {
       news.letter.buffers.push_back(std::make_shared<AlignedBuffer>(buffer.size()));

@@ -84,6 +84,7 @@ struct Assembled {
 struct Arriving {
   EncodedLetter letter;
   std::uint64_t received = 0;  // bytes of its tensors
+  Duration took{};             // since its first frame
 };
 
 // A tensor on its way. Its memory grows to four times what has come, but never beyond its announced size; so at most a

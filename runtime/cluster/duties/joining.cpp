@@ -163,7 +163,7 @@ Answers JoinDuty::on(const StageEnded& ended, Instant /*now*/) {
 Answers JoinDuty::on(const StateProgress& progress, Instant /*now*/) {
   const bool is_ours = progress.branch == truth_.history.branch() && progress.stage.value < truth_.config.stages;
   if (is_ours && !progress.is_shard) {
-    joining_.arriving(progress.replica, progress.bytes, progress.bytes_total, truth_.clock.outside_rounds());
+    joining_.arriving(progress, truth_.clock.outside_rounds());
   }
   return {};
 }

@@ -8,10 +8,9 @@
 //
 //   from the first bytes on: stretch of kStretch or more ─▶ its pace ─▶ next stretch ...      the fastest one counts
 //
-// A link that stands still for a while is not a slow one, and where nothing came for kStretch its giver may have
-// computed meanwhile: of a link on which anything is under way, news come each second. That time is in no stretch. A
-// state that is on its way is judged after kOnTheWay, and one that came within kLeast says nothing. Pure: time comes
-// in.
+// Time is that in which letters came in: a donor that computes gives nothing, however fast its link is. A link that
+// stands still for a while is not a slow one. So a state that is on its way is judged after kOnTheWay, and one that
+// came within kLeast says nothing. Pure.
 #pragma once
 
 #include <algorithm>
@@ -60,28 +59,27 @@ class CopyPace {
   static constexpr int kSumsOfState = 3;
   static constexpr int kStepsOfSum = 2;
 
-  // So many bytes of all are there; fewer than before: it has begun again. So many copies, this one included, share its
-  // donor's link: where that changes, another stretch begins.
-  void arriving(std::uint64_t bytes, std::uint64_t bytes_total, std::size_t sharers, Instant now) {
-    if (!stretch_ || bytes < newest_.bytes) {
+  // So many bytes of all are there, and letters with them came in for so long; less of either than before: it has begun
+  // again. So many copies, this one included, share its donor's link: where that changes, another stretch begins.
+  void arriving(std::uint64_t bytes, std::uint64_t bytes_total, double on_its_way_ms, std::size_t sharers) {
+    const double at = on_its_way_ms / 1000;
+    if (!stretch_ || bytes < newest_.bytes || at < newest_.at) {
       *this = CopyPace();
-      stretch_ = came_ = Point{bytes, now};
-      began_ = now;
+      stretch_ = Point{bytes, at};
+      began_ = at;
     }
-    newest_ = {bytes, now};
+    newest_ = {bytes, at};
     bytes_total_ = bytes_total;
-    const bool came_none = bytes > came_.bytes && now - came_.at > kStretch;
-    if (bytes > came_.bytes) came_ = newest_;
-    if (std::exchange(sharers_, sharers) != sharers || came_none) stretch_ = newest_;
-    if (now - stretch_->at < kStretch || bytes <= stretch_->bytes) return;
-    const double per_second = static_cast<double>(sharers * (bytes - stretch_->bytes)) / seconds(now - stretch_->at);
+    if (std::exchange(sharers_, sharers) != sharers) stretch_ = newest_;
+    if (at - stretch_->at < seconds(kStretch) || bytes <= stretch_->bytes) return;
+    const double per_second = static_cast<double>(sharers * (bytes - stretch_->bytes)) / (at - stretch_->at);
     fastest_per_second_ = std::max(fastest_per_second_, per_second);
     stretch_ = newest_;
   }
   // Says why it cannot follow steps of that length; empty: it can, or too little is known.
   [[nodiscard]] std::string why_too_slow(Duration step) const {
     const bool is_there = newest_.bytes >= bytes_total_;
-    if (newest_.at - began_ < (is_there ? kLeast : kOnTheWay) || fastest_per_second_ == 0) return {};
+    if (newest_.at - began_ < seconds(is_there ? kLeast : kOnTheWay) || fastest_per_second_ == 0) return {};
     const double state_seconds = static_cast<double>(bytes_total_) / fastest_per_second_;
     const double sum_seconds = state_seconds / kSumsOfState;
     const double step_seconds = seconds(step);
@@ -105,15 +103,14 @@ class CopyPace {
 
   struct Point {
     std::uint64_t bytes = 0;
-    Instant at{};
+    double at = 0;  // seconds on its way
   };
   std::optional<Point> stretch_;  // where the newest one began
   Point newest_{};
-  Point came_{};  // the newest with more bytes than before
   std::uint64_t bytes_total_ = 0;
   std::size_t sharers_ = 1;
   double fastest_per_second_ = 0;  // alone on the link
-  Instant began_{};
+  double began_ = 0;
 };
 
 }  // namespace shoal

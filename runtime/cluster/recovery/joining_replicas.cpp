@@ -53,11 +53,11 @@ bool JoiningReplicas::is_ready(const StageReady& ready, Instant now) {
   return false;
 }
 
-void JoiningReplicas::arriving(Incarnation replica, std::uint64_t bytes, std::uint64_t bytes_total, Instant now) {
+void JoiningReplicas::arriving(const StateProgress& of, Instant now) {
   for (Joiner& joiner : joiners_) {
-    if (joiner.order.replica != replica) continue;
-    (void)joiner.state.seen(bytes, now);
-    joiner.pace.arriving(bytes, bytes_total, sharers_with(joiner), now);
+    if (joiner.order.replica != of.replica) continue;
+    (void)joiner.state.seen(of.bytes, now);
+    joiner.pace.arriving(of.bytes, of.bytes_total, of.on_its_way_ms, sharers_with(joiner));
   }
 }
 

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "messages/storage.h"
 #include "messages/supervision.h"
 #include "runtime/base/time/progress_watch.h"
 #include "runtime/cluster/recovery/commit_holds.h"
@@ -67,7 +68,7 @@ class JoiningReplicas {
   // False: nobody asked for this one.
   [[nodiscard]] bool is_ready(const StageReady& ready, Instant now);
   // So many bytes of all of its state have arrived.
-  void arriving(Incarnation joiner, std::uint64_t bytes, std::uint64_t bytes_total, Instant now);
+  void arriving(const StateProgress& of, Instant now);
   // The joiner ended, or its process did.
   std::optional<Joiner> end(Incarnation joiner);
   std::vector<Joiner> end_on(ProcessIncarnation process);

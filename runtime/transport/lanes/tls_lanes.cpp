@@ -309,8 +309,10 @@ void TlsLanes::deliver(LaneConnection& connection, Assembled assembled) {
 }
 
 void TlsLanes::tell_progress(LinkId link, Arriving arriving) {
+  const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(arriving.took);
+  LaneProgress message{link.value, std::move(arriving.letter), arriving.received, took.count()};
   const std::lock_guard guard(mutex_);
-  if (user_) caf::anon_send(user_, LaneProgress{link.value, std::move(arriving.letter), arriving.received});
+  if (user_) caf::anon_send(user_, std::move(message));
 }
 
 void TlsLanes::change(LinkId link, LaneChange::Kind kind, const std::string& reason) {

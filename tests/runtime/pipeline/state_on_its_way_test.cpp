@@ -6,6 +6,8 @@
 namespace shoal::state_on_its_way_test {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr ProcessIncarnation kHere{3}, kThere{4};
 constexpr Incarnation kJoiner{9}, kDonor{4}, kSaver{7};
 
@@ -15,10 +17,10 @@ TensorBlob bytes(std::size_t count) {
 
 TEST(StateOnItsWay, AnImageIsToldToTheReplicaThatItIsFor) {
   const Letter image{kThere, to_stage(kHere, kJoiner), StateImage{kJoiner, 12, bytes(1000), kDonor, 0, 0}};
-  const auto told = progress_of(image, 400);
+  const auto told = progress_of(image, 400, 7ms);
   ASSERT_TRUE(told);
   EXPECT_EQ(told->to, image.to);
-  EXPECT_EQ(std::get<StateProgress>(told->body), (StateProgress{{}, 12, {}, kJoiner, kDonor, false, 400, 1000}));
+  EXPECT_EQ(std::get<StateProgress>(told->body), (StateProgress{{}, 12, {}, kJoiner, kDonor, false, 400, 1000, 7}));
 }
 
 TEST(StateOnItsWay, AShardIsToldToTheSupervisorAndHalfDoneWhenItHasCome) {
@@ -29,7 +31,7 @@ TEST(StateOnItsWay, AShardIsToldToTheSupervisorAndHalfDoneWhenItHasCome) {
   shard.replica = kSaver;
   shard.image = bytes(1000);
   const Letter letter{kThere, {kHere, Role::kStorage, {}, {}}, shard};
-  const auto told = progress_of(letter, 5000);
+  const auto told = progress_of(letter, 5000, 7ms);
   ASSERT_TRUE(told);
   EXPECT_EQ(told->to, to_supervisor());
   EXPECT_EQ(std::get<StateProgress>(told->body),
@@ -38,14 +40,15 @@ TEST(StateOnItsWay, AShardIsToldToTheSupervisorAndHalfDoneWhenItHasCome) {
 
 TEST(StateOnItsWay, APieceCountsWhatCameBeforeIt) {
   StateImage image{kJoiner, 12, bytes(1000), kDonor, 0, 0, 3000, 9000};
-  const auto of_image = progress_of({kThere, to_stage(kHere, kJoiner), image}, 400);
+  const auto of_image = progress_of({kThere, to_stage(kHere, kJoiner), image}, 400, 7ms);
   ASSERT_TRUE(of_image);
-  EXPECT_EQ(std::get<StateProgress>(of_image->body), (StateProgress{{}, 12, {}, kJoiner, kDonor, false, 3400, 9000}));
+  EXPECT_EQ(std::get<StateProgress>(of_image->body),
+            (StateProgress{{}, 12, {}, kJoiner, kDonor, false, 3400, 9000, 7}));
   SaveShard shard;
   shard.image = bytes(1000);
   shard.offset = 3000;
   shard.bytes_total = 9000;
-  const auto of_shard = progress_of({kThere, {kHere, Role::kStorage, {}, {}}, shard}, 5000);
+  const auto of_shard = progress_of({kThere, {kHere, Role::kStorage, {}, {}}, shard}, 5000, 7ms);
   ASSERT_TRUE(of_shard);
   EXPECT_EQ(std::get<StateProgress>(of_shard->body), (StateProgress{{}, 0, {}, {}, {}, true, 4000, 18000}));
 }
@@ -57,7 +60,7 @@ TEST(StateOnItsWay, OnlyStorageSaysThatAllPiecesOfAShardAreThere) {
     shard.image = bytes(1000);
     shard.offset = offset;
     shard.bytes_total = offset + 1000;
-    const auto told = progress_of({kThere, {kHere, Role::kStorage, {}, {}}, shard}, 5000);
+    const auto told = progress_of({kThere, {kHere, Role::kStorage, {}, {}}, shard}, 5000, 7ms);
     ASSERT_TRUE(told);
     const auto& progress = std::get<StateProgress>(told->body);
     const bool has_come = 2 * progress.bytes >= progress.bytes_total;
@@ -68,7 +71,7 @@ TEST(StateOnItsWay, OnlyStorageSaysThatAllPiecesOfAShardAreThere) {
 
 TEST(StateOnItsWay, ASumIsToldLikeAnImage) {
   const StepSum sum{kJoiner, kDonor, {}, StepId{5}, 1, bytes(8)};
-  EXPECT_TRUE(progress_of({kThere, to_stage(kHere, kJoiner), sum}, 4));
+  EXPECT_TRUE(progress_of({kThere, to_stage(kHere, kJoiner), sum}, 4, 7ms));
 }
 
 TEST(StateOnItsWay, AMicrobatchIsToldToWhoeverWaitsForItsAnswer) {
@@ -77,7 +80,7 @@ TEST(StateOnItsWay, AMicrobatchIsToldToWhoeverWaitsForItsAnswer) {
   forward.cause.hop = 1;
   forward.sender = kDonor;
   forward.path = {kDonor, kSaver};
-  const auto of_forward = progress_of({kThere, to_stage(kHere, kSaver), forward}, 4);
+  const auto of_forward = progress_of({kThere, to_stage(kHere, kSaver), forward}, 4, 7ms);
   ASSERT_TRUE(of_forward);
   EXPECT_EQ(of_forward->to, to_stage(kThere, kDonor));
   EXPECT_EQ(std::get<AskAnswer>(of_forward->body),
@@ -85,17 +88,18 @@ TEST(StateOnItsWay, AMicrobatchIsToldToWhoeverWaitsForItsAnswer) {
   Backward backward;
   backward.cause = forward.cause;
   backward.sender = kSaver;
-  const auto of_backward = progress_of({kThere, to_stage(kHere, kDonor), backward}, 4);
+  const auto of_backward = progress_of({kThere, to_stage(kHere, kDonor), backward}, 4, 7ms);
   ASSERT_TRUE(of_backward);
   EXPECT_EQ(of_backward->to, to_stage(kHere, kDonor));
   EXPECT_EQ(of_backward->body, of_forward->body);
-  EXPECT_FALSE(progress_of({kThere, to_stage(kHere, kSaver), Forward{}}, 4)) << "of a hop that its path does not have";
+  EXPECT_FALSE(progress_of({kThere, to_stage(kHere, kSaver), Forward{}}, 4, 7ms))
+      << "of a hop that its path does not have";
 }
 
 TEST(StateOnItsWay, APieceOfAPartIsToldToTheReplicaThatItIsFor) {
   const OrderId order{RunId{1}, {}, Term{1}, StageId{1}, StepId{3}, Epoch{Incarnation{8}, 2}};
   const Letter part{kThere, to_stage(kHere, kJoiner), Part{order, kDonor, 4, 1, bytes(1000)}};
-  const auto told = progress_of(part, 400);
+  const auto told = progress_of(part, 400, 7ms);
   ASSERT_TRUE(told);
   EXPECT_EQ(told->to, part.to);
   EXPECT_EQ(std::get<Progress>(told->body), (Progress{order, kDonor, 0, 400}));

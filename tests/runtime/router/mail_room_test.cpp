@@ -239,11 +239,27 @@ TEST(MailRoom, AShardThatComesInPiecesIsToldToTheSupervisor) {
   NetworkWithStorage net;
   const EncodedLetter part =
       encode(Letter{ProcessIncarnation{2}, {ProcessIncarnation{4}, Role::kStorage, {}, {}}, net.shard});
-  for (std::uint64_t link = 1; link <= 3; ++link) net.core(4).progress_on_lane(LinkId{link}, part, 100, net.now);
+  for (std::uint64_t link = 1; link <= 3; ++link) net.core(4).progress_on_lane(LinkId{link}, {part, 100, {}}, net.now);
   net.drain();
   const auto told = net.supervisor->all<StateProgress>();
   ASSERT_EQ(told.size(), 1U) << "only over the link of the node that the letter is from (S-7)";
   EXPECT_EQ(told[0], (StateProgress{{}, 30, StageId{0}, kFirst, {}, true, 100, 800}));
+}
+
+TEST(MailRoom, AnImageSaysForHowLongItWasOnItsWay) {
+  CoreNetwork net;
+  net.two_stages();
+  const auto taker = net.attach(3, Role::kStage, StageId{1}, kSecond);
+  StateImage image;
+  image.replica = kSecond;
+  image.donor = kFirst;
+  image.image = tensor_of(100);
+  const EncodedLetter letter =
+      encode(Letter{ProcessIncarnation{2}, {ProcessIncarnation{3}, Role::kStage, StageId{1}, kSecond}, image});
+  for (std::uint64_t link = 1; link <= 3; ++link) net.core(3).receive_from_lane(LinkId{link}, letter, 70ms, net.now);
+  net.drain();
+  ASSERT_EQ(taker->all<StateImage>().size(), 1U) << "over the link of its sender";
+  EXPECT_EQ(taker->all<StateImage>()[0].on_its_way_ms, 70);
 }
 
 TEST(MailRoom, AShardThatABrokenLinkMayHaveLostIsToldToTheSupervisor) {

@@ -38,7 +38,8 @@ void show_pieces(LaneRelay* self, const EncodedLetter& letter, Duration begins, 
   for (Duration at = Assembler::kNewsEvery; at < takes; at += Assembler::kNewsEvery) {
     self->delayed_send(
         self, begins + at,
-        LaneProgress{0, letter, bytes * static_cast<std::uint64_t>(at / 1s) / static_cast<std::uint64_t>(takes / 1s)});
+        LaneProgress{0, letter, bytes * static_cast<std::uint64_t>(at / 1s) / static_cast<std::uint64_t>(takes / 1s),
+                     std::chrono::duration_cast<std::chrono::nanoseconds>(at).count()});
   }
 }
 

@@ -71,7 +71,9 @@ void StateTaken::hear(const StateImage& message, ReplicaTurn& turn) {
   const bool is_copied = self.membership != Membership::kEnded && copy_ && copy_->accepts(message, turn.now());
   if (!is_stored && !is_copied) return;
   const std::uint64_t come = message.offset + message.image.byte_count();
-  coming_ = {{}, message.step, {}, message.replica, message.donor, false, come, message.bytes_total};
+  if (message.offset == 0) on_their_way_ms_ = 0;
+  on_their_way_ms_ += message.on_its_way_ms;
+  coming_ = {{}, message.step, {}, message.replica, message.donor, false, come, message.bytes_total, on_their_way_ms_};
   if (come < message.bytes_total) {
     return turn.run(LoadPieceJob{{message.image, message.offset, message.bytes_total}}, Activity::kApply);
   }
@@ -116,7 +118,10 @@ void StateTaken::hear(const StateProgress& message, ReplicaTurn& turn) {
   const bool is_awaited =
       copy_ ? copy_->arriving(message, turn.now()) : awaits_stored(self, message.donor, message.step);
   if (is_awaited && stored_) stored_->arriving(turn.now());
-  if (is_awaited) pass_on(message, turn);
+  if (!is_awaited) return;
+  StateProgress so_far = message;
+  so_far.on_its_way_ms += on_their_way_ms_;
+  pass_on(std::move(so_far), turn);
 }
 
 // To whoever gave it, that it gives no second one, and to the supervisor, that it waits.

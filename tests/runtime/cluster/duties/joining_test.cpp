@@ -108,10 +108,14 @@ TEST_F(JoinDutyTest, RefusesTheOneWhoseStateDiffers) {
 TEST_F(JoinDutyTest, OneThatCannotFollowStaysASpareAndStatusSaysWhy) {
   const SpawnStage order = sent<SpawnStage>(duty.on(WorkersChanged{}, now)).at(0);
   const auto pass = [&] { truth.clock.look(now += std::chrono::milliseconds(500), false); };
+  double on_its_way_ms = 0;
   const auto arrive = [&](std::uint64_t bytes) {
     pass();
-    (void)duty.on(StateProgress{truth.history.branch(), 0, StageId{1}, order.replica, {}, false, bytes, 100'000'000},
-                  now);
+    on_its_way_ms += 500;
+    (void)duty.on(
+        StateProgress{
+            truth.history.branch(), 0, StageId{1}, order.replica, {}, false, bytes, 100'000'000, on_its_way_ms},
+        now);
   };
   (void)duty.on(JoinersDue{}, now);
   pass();

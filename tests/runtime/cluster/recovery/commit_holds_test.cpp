@@ -60,6 +60,7 @@ struct Joining {
   std::optional<JoinDecision> outcome{};  // that ended it
 
   double image_left = 0;
+  double on_its_way_ms = 0;
   std::uint64_t image_version = 0;
   std::optional<std::uint64_t> version{};                      // none: it has no state yet
   std::vector<std::pair<std::uint64_t, double>> on_the_way{};  // sums by step, with what is left of them
@@ -96,7 +97,9 @@ struct Joining {
     }
     if (image_left <= 0 || bytes <= 0) return;
     image_left -= bytes;
-    replicas.arriving(kJoiner, std::uint64_t(state_bytes - std::max(image_left, 0.)), std::uint64_t(state_bytes), now);
+    const auto come = std::uint64_t(state_bytes - std::max(image_left, 0.));
+    on_its_way_ms += 250;
+    replicas.arriving({{}, 0, {}, kJoiner, {}, false, come, std::uint64_t(state_bytes), on_its_way_ms}, now);
     if (image_left <= 0) version = image_version;
   }
   // Follows with what is there, says so, and copies anew where no more comes.

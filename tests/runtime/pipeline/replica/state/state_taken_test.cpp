@@ -151,6 +151,28 @@ StateImage stored_piece(std::uint64_t offset, std::uint64_t bytes, std::uint64_t
   return {kB0, 5, std::move(piece), {}, 4, 100, offset, total};
 }
 
+// With what has come of a further one.
+TEST(StateTaken, TellsForHowLongItsPiecesWereOnTheirWay) {
+  Bed bed(from_checkpoint());
+  const auto comes = [&bed](std::uint64_t offset, double on_its_way_ms) {
+    StateImage piece = stored_piece(offset, 40);
+    piece.on_its_way_ms = on_its_way_ms;
+    bed.pass(2s);
+    bed.tell(piece);
+    bed.bench.complete(bed.taken, PieceLoaded{});
+    const auto told = bed.bench.take_letters<StateProgress>();
+    return told.empty() ? -1 : told.back().on_its_way_ms;
+  };
+  EXPECT_EQ(comes(0, 30), 30);
+  StateProgress more;
+  more.step = 5;
+  more.replica = kB0;
+  more.on_its_way_ms = 8;
+  bed.tell(more);
+  EXPECT_EQ(bed.bench.take_letters<StateProgress>().back().on_its_way_ms, 38);
+  EXPECT_EQ(comes(40, 12), 42);
+}
+
 TEST(StateTaken, P26bLoadsAStoredStatePieceByPiece) {
   Knobs knobs;
   knobs.set("storage.pieces_asked_for", 2);
