@@ -96,7 +96,7 @@ struct StateImage {
   std::uint64_t tokens_total = 0;
   std::uint64_t offset = 0;       // as in SaveShard
   std::uint64_t bytes_total = 0;  // as in SaveShard
-  // From its first byte to its last. It does not travel: the router that hands the image over fills it in.
+  // From its first frame to its last. It does not travel: a router that has it from a link fills it in.
   double on_its_way_ms = 0;
   friend bool operator==(const StateImage&, const StateImage&) = default;
 };

@@ -3,6 +3,8 @@
 // One list per message serves both directions (io.h).
 #pragma once
 
+#include <cmath>
+
 #include "messages/fields/io.h"
 
 namespace shoal::codec {
@@ -91,6 +93,9 @@ SHOAL_FIELDS(StateProgress) {
   FIELD(bytes, Bytes);
   FIELD(bytes_total, BytesTotal);
   FIELD(on_its_way_ms, OnItsWayMs);
+  if constexpr (!Io::kWrites) {
+    if (!std::isfinite(m.on_its_way_ms) || m.on_its_way_ms < 0) throw Malformed{"a time on the way that is no time"};
+  }
 }
 
 SHOAL_FIELDS(FileChunk) {

@@ -176,6 +176,18 @@ TEST(Codec, RefusesAStepThatTookNoTimeThatCanBe) {
 }
 
 // A peer's list may say that its elements have no bytes: then any number of them fits a few.
+TEST(Codec, RefusesStateThatWasOnItsWayForNoTimeThatCanBe) {
+  const auto decoded = [](double on_its_way_ms) {
+    StateProgress progress;
+    progress.on_its_way_ms = on_its_way_ms;
+    return decode(encode(Letter{{}, to_supervisor(), progress}).bytes, {});
+  };
+  for (const double bad : {-1.0, double(INFINITY), double(NAN)}) {
+    EXPECT_THAT(decoded(bad).malformed, testing::HasSubstr("time")) << bad;
+  }
+  EXPECT_TRUE(decoded(0).value && decoded(1e9).value);
+}
+
 TEST(Codec, TakesNoMemoryForAListThatDidNotCome) {
   constexpr std::uint64_t kCount = 1009;
   const std::vector<JournalEntry> entries(kCount, {JournalPosition{1}, {}, {}, FinishRun{"over"}});

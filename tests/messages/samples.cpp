@@ -230,7 +230,7 @@ void add_storage_and_metrics(Random& random, std::vector<MessageBody>& out) {
                           id<ProcessIncarnation>(random)});
   out.push_back(FileKept{FileKind::kTrace, random()});
   out.push_back(StateProgress{id<Branch>(random), random(), id<StageId>(random), id<Incarnation>(random),
-                              id<Incarnation>(random), true, random(), random(), real(random)});
+                              id<Incarnation>(random), true, random(), random(), small(random) / 8.0});
   out.push_back(StateUnavailable{id<Incarnation>(random), random(), text(random), id<Incarnation>(random)});
   out.push_back(
       ReplicaReport{id<Branch>(random),

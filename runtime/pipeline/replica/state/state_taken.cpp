@@ -119,6 +119,7 @@ void StateTaken::hear(const StateProgress& message, ReplicaTurn& turn) {
       copy_ ? copy_->arriving(message, turn.now()) : awaits_stored(self, message.donor, message.step);
   if (is_awaited && stored_) stored_->arriving(turn.now());
   if (!is_awaited) return;
+  if (message.bytes < coming_.bytes) on_their_way_ms_ = 0;  // of another image, which begins
   StateProgress so_far = message;
   so_far.on_its_way_ms += on_their_way_ms_;
   pass_on(std::move(so_far), turn);

@@ -167,10 +167,13 @@ TEST(StateTaken, TellsForHowLongItsPiecesWereOnTheirWay) {
   StateProgress more;
   more.step = 5;
   more.replica = kB0;
+  more.bytes = 50;
   more.on_its_way_ms = 8;
   bed.tell(more);
   EXPECT_EQ(bed.bench.take_letters<StateProgress>().back().on_its_way_ms, 38);
   EXPECT_EQ(comes(40, 12), 42);
+  bed.tell(more);
+  EXPECT_EQ(bed.bench.take_letters<StateProgress>().back().on_its_way_ms, 8) << "of an image that begins again";
 }
 
 TEST(StateTaken, P26bLoadsAStoredStatePieceByPiece) {
