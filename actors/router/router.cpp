@@ -130,12 +130,10 @@ RouterActor::behavior_type router(Self self, RouterConfig config) {
       [self](Letter& letter) { self->state.core->post(std::move(letter), now(self)); },
       [self](const WireFrame& frame) { receive_frame(self, frame); },
       [self](const LaneLetter& received) {
-        const auto took = std::chrono::duration_cast<Duration>(std::chrono::nanoseconds(received.transfer_ns));
-        self->state.core->receive_from_lane(LinkId{received.link}, received.letter, took, now(self));
+        self->state.core->receive_from_lane(LinkId{received.link}, received.letter, received.took, now(self));
       },
       [self](const LaneProgress& part) {
-        const auto took = std::chrono::duration_cast<Duration>(std::chrono::nanoseconds(part.transfer_ns));
-        self->state.core->progress_on_lane(LinkId{part.link}, {part.letter, part.received, took}, now(self));
+        self->state.core->progress_on_lane(LinkId{part.link}, {part.letter, part.received, part.took}, now(self));
       },
       [self](const LaneChange& change) { lane_changed(self, change); },
       [self](const Attach& attached) { attach(self, attached); },

@@ -3,6 +3,7 @@
 // WireFrame is the single type that CAF itself serialises. What comes over a lane never passes through CAF's wire.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -28,7 +29,7 @@ typename Inspector::result_type inspect(Inspector& inspector, WireFrame& frame) 
 struct LaneLetter {
   std::uint64_t link = 0;
   EncodedLetter letter;
-  std::int64_t transfer_ns = 0;                   // first frame to last
+  std::chrono::nanoseconds took{};                // first frame to last
   std::shared_ptr<const void> receipt = nullptr;  // goes when the letter was looked at: more may come then
 };
 
@@ -36,8 +37,8 @@ struct LaneLetter {
 struct LaneProgress {
   std::uint64_t link = 0;
   EncodedLetter letter;
-  std::uint64_t received = 0;    // bytes
-  std::int64_t transfer_ns = 0;  // since its first frame
+  std::uint64_t received = 0;       // bytes
+  std::chrono::nanoseconds took{};  // since its first frame
 };
 
 struct LaneChange {

@@ -191,6 +191,7 @@ void MailRoom::forget_absent() {
 
 void MailRoom::deliver(Letter letter, Duration transfer, Instant now) {
   if (auto* shard = std::get_if<SaveShard>(&letter.body)) shard->process = letter.from;
+  if (auto* image = std::get_if<StateImage>(&letter.body)) image->on_its_way_ms = milliseconds(transfer);
   const Reading reading = std::visit(Reader{*this, letter.to, now}, letter.body);
   if (reading == Reading::kDeliver) hand_over(std::move(letter), transfer, now);
 }

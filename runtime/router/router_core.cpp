@@ -198,7 +198,6 @@ void RouterCore::receive(LinkId link, const EncodedLetter& received, Duration tr
 void RouterCore::receive_letter(LinkId link, Letter letter, Duration transfer, Instant now) {
   if (std::holds_alternative<Hello>(letter.body)) return receive_hello(link, letter, now);
   if (const auto why_not = objection_to(letter, link, links_, mail_.view())) return notes_.drop(letter, *why_not);
-  if (auto* image = std::get_if<StateImage>(&letter.body)) image->on_its_way_ms = milliseconds(transfer);
   hints_.read(link, *links_.identity(link), letter.body);
   trace_letter(notes_.trace, TraceKind::kReceive, letter);
   const auto* shard = std::get_if<SaveShard>(&letter.body);

@@ -302,15 +302,13 @@ void TlsLanes::end_unclaimed() {
 void TlsLanes::deliver(LaneConnection& connection, Assembled assembled) {
   EncodedLetter letter{std::move(assembled.letter), std::move(assembled.buffers)};
   auto receipt = connection.receipt_for(byte_count(letter));
-  const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(assembled.took);
-  LaneLetter message{connection.link()->value, std::move(letter), took.count(), std::move(receipt)};
+  LaneLetter message{connection.link()->value, std::move(letter), assembled.took, std::move(receipt)};
   const std::lock_guard guard(mutex_);
   if (user_) caf::anon_send(user_, std::move(message));
 }
 
 void TlsLanes::tell_progress(LinkId link, Arriving arriving) {
-  const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(arriving.took);
-  LaneProgress message{link.value, std::move(arriving.letter), arriving.received, took.count()};
+  LaneProgress message{link.value, std::move(arriving.letter), arriving.received, arriving.took};
   const std::lock_guard guard(mutex_);
   if (user_) caf::anon_send(user_, std::move(message));
 }

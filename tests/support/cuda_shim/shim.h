@@ -47,8 +47,7 @@ void begin(const Plan& plan);
 // Returns the most barriers that a thread has passed in one block since begin().
 [[nodiscard]] unsigned barrier_count();
 
-// What the device says of its shared memory: KiB of a multiprocessor, of which a block has all but one at most. At
-// first kSharedKib.
+// Sets the shared memory of a multiprocessor, KiB, of which a block has all but one at most. At first it is kSharedKib.
 inline constexpr int kSharedKib = 100;
 void set_shared_kib(int kib);
 

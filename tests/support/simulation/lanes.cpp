@@ -39,7 +39,7 @@ void show_pieces(LaneRelay* self, const EncodedLetter& letter, Duration begins, 
     self->delayed_send(
         self, begins + at,
         LaneProgress{0, letter, bytes * static_cast<std::uint64_t>(at / 1s) / static_cast<std::uint64_t>(takes / 1s),
-                     std::chrono::duration_cast<std::chrono::nanoseconds>(at).count()});
+                     at});
   }
 }
 
@@ -70,7 +70,7 @@ void arrive(LaneRelay* self) {
   const int other = 1 - state.side;
   const caf::actor user = state.lanes->user_of(state.lane->ports[other]);
   if (!state.lane->is_over && user) {
-    caf::anon_send(user, LaneLetter{state.lane->links[other].value, std::move(letter), 0});
+    caf::anon_send(user, LaneLetter{state.lane->links[other].value, std::move(letter), {}});
   }
 }
 
@@ -153,7 +153,7 @@ LaneOutcome SimulationLanes::send(SimulatedPort port, LinkId link, EncodedLetter
         caf::anon_send(lane->relays[side], LaneChange{link.value, LaneChange::Kind::kRoom});
         return LaneOutcome::kFull;
       }
-      caf::anon_send(lane->relays[side], LaneLetter{link.value, std::move(letter), 0});
+      caf::anon_send(lane->relays[side], LaneLetter{link.value, std::move(letter), {}});
       return LaneOutcome::kTaken;
     }
   }

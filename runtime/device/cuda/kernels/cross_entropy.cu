@@ -169,7 +169,7 @@ struct PackedRow {
   }
 };
 
-// What a block keeps of its row: all of it, or the first kSteps steps.
+// Says what a block keeps of its row: all of it, or the first kSteps steps.
 template <unsigned kSteps, bool kIsWhole>
 struct Kept {
   static constexpr unsigned kStepsMost = kSteps;

@@ -32,8 +32,9 @@ template <class... Parameters, class... Arguments>
   config.blockDim = grid.threads;
   config.dynamicSmemBytes = grid.shared_bytes;
   config.stream = stream;
-  if (grid.shared_bytes_most >
-      0) {  // a device gives more than 48 KiB to kernels that say so; other threads launch, too
+  // A device gives more than 48 KiB to a kernel that says so. It is said once for all, for other threads launch it,
+  // too.
+  if (grid.shared_bytes_most > 0) {
     const auto bytes = static_cast<int>(grid.shared_bytes_most);
     int error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     if (error == cudaSuccess) error = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 100);
@@ -42,8 +43,8 @@ template <class... Parameters, class... Arguments>
   return static_cast<LaunchError>(cudaLaunchKernelEx(&config, kernel, arguments...));
 }
 
-// Shared memory of the current device that a block can have beside `own_bytes` of its kernel's arrays, where so many
-// blocks of a multiprocessor have as much. 0 where the device says nothing.
+// Returns the shared memory that a block can have on the current device beside `own_bytes` of its kernel's arrays,
+// where so many blocks of a multiprocessor have as much. 0 where the device says nothing.
 inline std::size_t shared_bytes_most(unsigned blocks, std::size_t own_bytes) {
   int device = 0, of_all = 0, of_one = 0, reserved = 0;
   const bool is_known =

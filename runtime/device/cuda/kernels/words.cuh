@@ -14,8 +14,8 @@ __device__ __forceinline__ Words load_words(const T* from) {
   return *reinterpret_cast<const Words*>(from);
 }
 
-// What the L2 cache does with what is read or written: as usual; keeps it, for it is wanted again; gives it up first.
-// No value depends on it.
+// Tells the L2 cache what to do with what is read or written: as usual; keep it, for it is wanted again; give it up
+// first. No value depends on it.
 enum class InCache { kAsUsual, kWantedAgain, kDoneWith };
 template <InCache kHow>
 __device__ __forceinline__ std::uint64_t cache_policy() {

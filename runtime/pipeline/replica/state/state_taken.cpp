@@ -71,9 +71,8 @@ void StateTaken::hear(const StateImage& message, ReplicaTurn& turn) {
   const bool is_copied = self.membership != Membership::kEnded && copy_ && copy_->accepts(message, turn.now());
   if (!is_stored && !is_copied) return;
   const std::uint64_t come = message.offset + message.image.byte_count();
-  if (message.offset == 0) on_their_way_ms_ = 0;
-  on_their_way_ms_ += message.on_its_way_ms;
-  coming_ = {{}, message.step, {}, message.replica, message.donor, false, come, message.bytes_total, on_their_way_ms_};
+  const double on_its_way_ms = message.on_its_way_ms + (message.offset == 0 ? 0 : coming_.on_its_way_ms);
+  coming_ = {{}, message.step, {}, message.replica, message.donor, false, come, message.bytes_total, on_its_way_ms};
   if (come < message.bytes_total) {
     return turn.run(LoadPieceJob{{message.image, message.offset, message.bytes_total}}, Activity::kApply);
   }
@@ -119,9 +118,9 @@ void StateTaken::hear(const StateProgress& message, ReplicaTurn& turn) {
       copy_ ? copy_->arriving(message, turn.now()) : awaits_stored(self, message.donor, message.step);
   if (is_awaited && stored_) stored_->arriving(turn.now());
   if (!is_awaited) return;
-  if (message.bytes < coming_.bytes) on_their_way_ms_ = 0;  // of another image, which begins
   StateProgress so_far = message;
-  so_far.on_its_way_ms += on_their_way_ms_;
+  const bool is_of_what_comes = message.bytes >= coming_.bytes;  // and not of an image that begins again
+  if (is_of_what_comes) so_far.on_its_way_ms += coming_.on_its_way_ms;
   pass_on(std::move(so_far), turn);
 }
 

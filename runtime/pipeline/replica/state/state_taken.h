@@ -62,7 +62,6 @@ class StateTaken {
   std::optional<StateCopy> copy_;      // while it joins a run under way
   std::optional<PieceWindow> stored_;  // of the state from storage, once the first piece of several came
   StateProgress coming_;               // with the piece that is being loaded
-  double on_their_way_ms_ = 0;         // the pieces of it that have come
   Instant told_at_{};                  // how far the pieces have come
   std::uint64_t told_bytes_ = 0;
   Instant last_sent_;                           // StageReady or FetchState; or when its state was seen to come

@@ -127,7 +127,7 @@ TEST(CrossEntropyKernel, AnotherTargetIsNoticed) {
   EXPECT_GT(distance(losses.values(), wanted.losses), 0.01);
 }
 
-// In a row that a block keeps, and behind what it keeps of one.
+// Puts it into a row that a block keeps whole, and behind what it keeps of one.
 TEST(CrossEntropyKernel, ANumberThatIsNoneStaysVisible) {
   for (const std::size_t count : {std::size_t{64}, std::size_t{40000}}) {
     for (const float bad : {NAN, INFINITY}) {

@@ -58,7 +58,7 @@ TEST(RecordedBits, OfTheBiassGradient) {
   EXPECT_EQ(hash_of(dbias.values()), 0x649B24328E61283BU);
 }
 
-// Whatever a block keeps of a row: all of the shortest, some of the longest on every device.
+// Expects these bits whatever a block keeps of a row: all of the shortest, some of the longest on every device.
 void expect_loss(std::size_t vocabulary, std::uint64_t gradient, std::uint64_t each_loss, std::uint64_t loss_sum) {
   SCOPED_TRACE(vocabulary);
   const LossShape shape{7, vocabulary, (vocabulary + 63) / 64 * 64};

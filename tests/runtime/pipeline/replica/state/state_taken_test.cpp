@@ -151,7 +151,7 @@ StateImage stored_piece(std::uint64_t offset, std::uint64_t bytes, std::uint64_t
   return {kB0, 5, std::move(piece), {}, 4, 100, offset, total};
 }
 
-// With what has come of a further one.
+// Counts the time of a further piece that has come in part, too.
 TEST(StateTaken, TellsForHowLongItsPiecesWereOnTheirWay) {
   Bed bed(from_checkpoint());
   const auto comes = [&bed](std::uint64_t offset, double on_its_way_ms) {
