@@ -191,6 +191,12 @@ void add_collective(StageSettings& settings, const std::string& device, const En
   settings.make_collective = std::move(wiring->make);
 }
 
+// A copy and a checkpoint replace whatever the executor is made with.
+BeginsWith begins_with(const SpawnStage& order) {
+  const bool is_given = order.from_checkpoint || order.donor != Incarnation{};
+  return is_given ? BeginsWith::kImage : BeginsWith::kInitialWeights;
+}
+
 void tell_planned(const ExecutorConfig& wanted) {
   const auto planned = planned_memory(wanted);
   if (planned) log_info("node_agent", "stage ", wanted.stage, " is planned on ", wanted.device, " with ", *planned);
@@ -252,7 +258,8 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
     stage_settings.tracer = trace;
     stage_settings.board = process.board();
     stage_settings.note = note;
-    const ExecutorConfig wanted{config, order.stage, config.pipeline.stages, options.device, Answering::kLater};
+    const ExecutorConfig wanted{config,         order.stage,       config.pipeline.stages,
+                                options.device, Answering::kLater, begins_with(order)};
     tell_planned(wanted);
     stage_settings.on_device = stage_on_device(wanted, *probe);
     stage_settings.on_device.meter = meter;

@@ -31,11 +31,11 @@ at::Tensor over(std::span<float> values, const FlatTensor& tensor) {
 
 }  // namespace
 
-CpuStageExecutor::CpuStageExecutor(const Config& config, StagePlan plan)
+CpuStageExecutor::CpuStageExecutor(const Config& config, StagePlan plan, BeginsWith begins)
     : config_(config),
       plan_(std::move(plan)),
       layout_(plan_.tensors),
-      state_(layout_, config),
+      state_(layout_, config, begins),
       sums_(layout_, config.sync.reduction, planned_tokens(config)) {
   WeightMap trained;
   for (const FlatTensor& tensor : layout_.tensors) trained[tensor.spec.name] = over(state_.weights_of(tensor), tensor);
@@ -158,6 +158,7 @@ std::vector<std::string> CpuStageExecutor::tensor_names() const {
 }
 
 at::Tensor CpuStageExecutor::input_of(const MicrobatchWork& work) const {
+  state_.ensure_begun();
   at::Tensor input = borrow(work.input);
   check_input(input, plan_);
   return input;

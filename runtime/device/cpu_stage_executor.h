@@ -26,7 +26,7 @@ namespace shoal {
 
 class CpuStageExecutor final : public StageExecutor {
  public:
-  CpuStageExecutor(const Config& config, StagePlan plan);
+  CpuStageExecutor(const Config& config, StagePlan plan, BeginsWith begins = BeginsWith::kInitialWeights);
 
   [[nodiscard]] TensorBlob forward(const MicrobatchWork& work) override;
   [[nodiscard]] BackwardResult backward(MicrobatchId microbatch, const TensorBlob& output_gradient,

@@ -62,7 +62,8 @@ std::unique_ptr<StageExecutor> on_gpu(const ExecutorConfig& config, const Device
   auto queue = make_stream_queue(torch_device(config.device), wants_graphs() ? device_plugin()->record : nullptr);
   std::shared_ptr<const DeviceMath> math = device_plugin()->make_math(queue);
   return std::make_unique<QueuedStageExecutor>(config.config, plan, std::move(queue),
-                                               is_encoded ? Answering::kAtOnce : config.answers, std::move(math));
+                                               is_encoded ? Answering::kAtOnce : config.answers, std::move(math),
+                                               config.begins);
 }
 
 std::unique_ptr<StageExecutor> encoding(std::unique_ptr<StageExecutor> device, const Config& config) {
@@ -101,7 +102,7 @@ Result<std::unique_ptr<StageExecutor>> make_stage_executor(const ExecutorConfig&
   if (device->kind == DeviceKind::kCuda) {
     executor = on_gpu(config, *device, (*plans)[config.stage.value], is_encoded);
   } else {
-    executor = std::make_unique<CpuStageExecutor>(config.config, (*plans)[config.stage.value]);
+    executor = std::make_unique<CpuStageExecutor>(config.config, (*plans)[config.stage.value], config.begins);
   }
   if (is_encoded) executor = encoding(std::move(executor), config.config);  // part of the work that a pace is about
   if (device->kind == DeviceKind::kPaced) executor = paced(std::move(executor), *device);

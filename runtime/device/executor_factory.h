@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string>
 
 #include "messages/ids.h"
 #include "runtime/base/config.h"
@@ -26,12 +25,13 @@ struct ExecutorConfig {
   std::string device = "cpu";
   // Asked of a device that can end its calls later (a LateStageExecutor); none may be in front of it.
   Answering answers = Answering::kAtOnce;
+  BeginsWith begins = BeginsWith::kInitialWeights;
 };
 
 // Milliseconds of a paced device's forward; nothing: the device is not paced, or its name is none.
 [[nodiscard]] std::optional<double> pace_ms_of(const std::string& device);
 
-// Starts at the initial weights of (run.seed, tensor name). Errors: kUsage for an unknown device, an impossible cut,
+// Errors: kUsage for an unknown device, an impossible cut,
 // or a precision that this processor has no units for.
 [[nodiscard]] Result<std::unique_ptr<StageExecutor>> make_stage_executor(const ExecutorConfig& config);
 

@@ -23,21 +23,27 @@ std::size_t average_size(const FlatLayout& layout, const OptimConfig& optim) {
 
 }  // namespace
 
-StageState::StageState(const FlatLayout& layout, const Config& config)
+StageState::StageState(const FlatLayout& layout, const Config& config, BeginsWith begins)
     : layout_(layout),
       optim_(config.optim),
       inner_state_(inner_state_of(config)),
       weights_(layout.size),
       exp_avg_(average_size(layout, config.optim)),
       exp_avg_sq_(average_size(layout, config.optim)),
-      updates_(inner_state_ == InnerState::kReset ? layout.tensors.size() : 0) {
-  for (const FlatTensor& tensor : layout_.tensors) {
-    initial_weights(config.model, config.run.seed, tensor.spec, weights_.of(tensor));
+      updates_(inner_state_ == InnerState::kReset ? layout.tensors.size() : 0),
+      has_begun_(begins == BeginsWith::kInitialWeights) {
+  if (has_begun_) {
+    for (const FlatTensor& tensor : layout_.tensors) {
+      initial_weights(config.model, config.run.seed, tensor.spec, weights_.of(tensor));
+    }
   }
   if (config.sync.mode == SyncMode::kDiloco) outer_.emplace(layout_, config.sync, weights_);
 }
 
+void StageState::ensure_begun() const { ENSURE(has_begun_, "a state is asked for before its image was loaded"); }
+
 void StageState::update(const GradientSums& sums, const UpdateOrder& order) {
+  ensure_begun();
   keep_for_readers();
   for (std::size_t index = 0; index < layout_.tensors.size(); ++index) {
     const FlatTensor& tensor = layout_.tensors[index];
@@ -84,6 +90,7 @@ void StageState::list_fields(Self& self, std::vector<StateField<Value>>& fields)
 }
 
 std::uint64_t StageState::digest() const {
+  ensure_begun();
   if (outer_) return outer_->digest();
   ConstStateFields fields;
   list_fields(*this, fields);
@@ -93,6 +100,7 @@ std::uint64_t StageState::digest() const {
 }
 
 ConstStateFields StageState::fields() const {
+  ensure_begun();
   ConstStateFields fields;
   list_fields(*this, fields);
   if (outer_) outer_->add_fields(fields);
@@ -126,6 +134,7 @@ Status StageState::load(const TensorBlob& image) {
   const auto loaded = loader.take({image.bytes->data(), image.byte_count()}, image.byte_count());
   if (!loaded) return loaded.failure();
   if (outer_) outer_->start_missing(loader.missing(), weights_);
+  has_begun_ = true;
   return Done{};
 }
 
@@ -141,12 +150,15 @@ Result<bool> StageState::load_piece(const ImagePiece& piece) {
   auto is_whole = loader_->take({piece.bytes.bytes->data(), piece.bytes.byte_count()}, piece.bytes_total);
   if (is_whole && !is_whole.value()) return is_whole;
   const auto done = std::exchange(loader_, nullptr);
-  if (is_whole && outer_) outer_->start_missing(done->missing(), weights_);
+  if (!is_whole) return is_whole;
+  if (outer_) outer_->start_missing(done->missing(), weights_);
+  has_begun_ = true;
   return is_whole;
 }
 
 TensorBlob StageState::contribute_round(std::uint32_t fragment) {
   ENSURE(outer_, "rounds are of sync.mode = diloco");
+  ensure_begun();
   keep_for_readers();
   const TensorBlob delta = outer_->contribute(fragment, weights_);
   return inner_state_ == InnerState::kAverage ? with_averages(fragment, delta) : delta;
@@ -154,6 +166,7 @@ TensorBlob StageState::contribute_round(std::uint32_t fragment) {
 
 std::uint64_t StageState::apply_round(const RoundUpdate& update) {
   ENSURE(outer_, "rounds are of sync.mode = diloco");
+  ensure_begun();
   keep_for_readers();
   if (inner_state_ == InnerState::kReset) reset_averages(outer_->fragment(update.fragment).tensors);
   if (inner_state_ != InnerState::kAverage) return outer_->apply(update, weights_);
@@ -164,6 +177,7 @@ std::uint64_t StageState::apply_round(const RoundUpdate& update) {
 
 std::vector<std::uint64_t> StageState::restart_from_outer() {
   ENSURE(outer_, "rounds are of sync.mode = diloco");
+  ensure_begun();
   keep_for_readers();
   if (inner_state_ == InnerState::kReset) {
     std::vector<std::size_t> all(layout_.tensors.size());

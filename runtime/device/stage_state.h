@@ -26,8 +26,8 @@ namespace shoal {
 
 class StageState {
  public:
-  // Starts at the initial weights of (seed, name), with empty averages. `layout` must outlive this.
-  StageState(const FlatLayout& layout, const Config& config);
+  // Starts with empty averages. `layout` must outlive this.
+  StageState(const FlatLayout& layout, const Config& config, BeginsWith begins);
 
   // Writes over the weights in place, one pass per tensor.
   void update(const GradientSums& sums, const UpdateOrder& order);
@@ -44,6 +44,9 @@ class StageState {
   [[nodiscard]] Result<bool> load_piece(const ImagePiece& piece);
   // Called before the buffers are written from outside; all that is done here calls it itself.
   void keep_for_readers();
+  // Ensures that there are values: an image that was to be loaded has come to its end. Whoever reads the buffers from
+  // outside calls it; all that is done here calls it itself.
+  void ensure_begun() const;
 
   // The rule for a tensor's next AdamW update; counts it where averages start anew (inner_state = reset).
   [[nodiscard]] AdamwRule next_adamw_rule(std::size_t tensor, const UpdateOrder& order);
@@ -88,6 +91,7 @@ class StageState {
   std::optional<OuterState> outer_;           // diloco
   std::weak_ptr<StateImageBytes> read_;       // of the present values, while somebody reads them
   std::unique_ptr<StateImageLoader> loader_;  // of an image that comes piece by piece
+  bool has_begun_;
 };
 
 }  // namespace shoal

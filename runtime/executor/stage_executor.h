@@ -29,6 +29,10 @@ struct MicrobatchWork {
   TensorBlob targets;  // int32 [B,T]; -1 = not counted. Read by the last stage; all count their tokens by it.
 };
 
+// Says what state an executor is made with: the initial weights of (run.seed, tensor name), or none, because an image
+// is loaded before anything else is asked of it (ensured). Drawing weights takes as long as copying them.
+enum class BeginsWith : std::uint8_t { kInitialWeights, kImage };
+
 // Says when a backward computes the gradients of the weights: with the input's, while what they are made of is in the
 // caches, or in accumulate(), so that a neighbour is answered first. The bits are the same.
 enum class WeightGradients : std::uint8_t { kAtOnce, kLater };

@@ -40,7 +40,7 @@ void say_if_text_changed(const SavedRun& run, const Tokens& tokens) {
 }
 
 Result<std::unique_ptr<StageExecutor>> load_executor(const SavedRun& run, const std::string& device) {
-  auto executor = make_stage_executor({run.config, StageId{0}, 1, device});
+  auto executor = make_stage_executor({run.config, StageId{0}, 1, device, Answering::kAtOnce, BeginsWith::kImage});
   if (!executor) return executor.failure();
   const auto image = run.checkpoint.source_of((*executor)->tensor_names());
   if (!image) return image.failure();

@@ -77,11 +77,9 @@ Status load(const Checkpoint& checkpoint, Parts& parts) {
 }
 
 // Steps that are trained again are of another branch, as in a pipeline.
-Status resume(const RunDirectory& directory, Parts& parts) {
-  const auto found = find_start({directory, parts.config, parts.run, parts.corpus_sha256}, {kAnyStep, true});
-  if (!found) return found.failure();
-  if (*found) {
-    if (Status loaded = load(**found, parts); !loaded) return loaded;
+Status resume(const RunDirectory& directory, const std::optional<Checkpoint>& start, Parts& parts) {
+  if (start) {
+    if (Status loaded = load(*start, parts); !loaded) return loaded;
   }
   parts.told = steps_told_by(directory);
   parts.branch = branch_going_on({parts.branch, parts.progress.steps}, parts.told);
@@ -108,7 +106,14 @@ Result<Parts> open_parts(const RunDirectory& directory, const SingleOptions& opt
   auto tokenizer = make_tokenizer(parts.config.data.tokenizer);
   if (!tokenizer) return tokenizer.failure();
   parts.tokenizer = *tokenizer;
-  const ExecutorConfig wanted{parts.config, StageId{0}, 1, options.device};
+  std::optional<Checkpoint> start;
+  if (options.is_resumed) {
+    auto found = find_start({directory, parts.config, parts.run, parts.corpus_sha256}, {kAnyStep, true});
+    if (!found) return found.failure();
+    start = std::move(*found);
+  }
+  const auto begins = start ? BeginsWith::kImage : BeginsWith::kInitialWeights;
+  const ExecutorConfig wanted{parts.config, StageId{0}, 1, options.device, Answering::kAtOnce, begins};
   if (auto fits = check_device_memory(wanted); !fits) return fits.failure();
   parts.device = wanted;
   DeviceProbe probe(options.device);
@@ -120,7 +125,7 @@ Result<Parts> open_parts(const RunDirectory& directory, const SingleOptions& opt
   if (!poison) return poison.failure();
   parts.poison = *poison;
   if (options.is_resumed) {
-    if (Status resumed = resume(directory, parts); !resumed) return resumed.failure();
+    if (Status resumed = resume(directory, start, parts); !resumed) return resumed.failure();
     if (auto status = check_steps(options.stop_at_step, parts.progress.steps); !status) return status.failure();
   }
   return parts;

@@ -16,13 +16,14 @@ at::Tensor over(std::span<float> values) {
 
 }  // namespace
 
-DeviceState::DeviceState(const FlatLayout& layout, const Config& config, at::Device device, const DeviceMath& math)
+DeviceState::DeviceState(const FlatLayout& layout, const Config& config, at::Device device, const DeviceMath& math,
+                         BeginsWith begins)
     : layout_(layout),
       copy_layout_(layout.of_copies()),
       math_(math),
       flat_math_(math.of_flat(spans_of(layout, &copy_layout_), device)),
       optim_(config.optim),
-      host_(layout, config) {
+      host_(layout, config, begins) {
   const auto options = at::TensorOptions(at::kFloat).device(device);
   const auto size = static_cast<std::int64_t>(layout.size);
   const bool has_rounds = config.sync.mode == SyncMode::kDiloco;
@@ -33,7 +34,7 @@ DeviceState::DeviceState(const FlatLayout& layout, const Config& config, at::Dev
     copies_ = at::zeros({copied}, options.dtype(at::kBFloat16));
     if (has_rounds) agreed_copies_ = at::zeros({copied}, options.dtype(at::kBFloat16));
   }
-  push();
+  if (begins == BeginsWith::kInitialWeights) push();
 }
 
 void DeviceState::push() {
@@ -79,6 +80,7 @@ at::Tensor DeviceState::part_of(const at::Tensor& flat, const FlatTensor& tensor
 }
 
 void DeviceState::update(const DeviceSums& sums, const UpdateOrder& order) {
+  ensure_begun();
   is_host_behind_ = true;
   switch (optim_.kind) {
     case OptimizerKind::kAdamw: return update_by_adamw(sums, order);
@@ -108,6 +110,7 @@ void DeviceState::update_by_sgd(const DeviceSums& sums, const UpdateOrder& order
 
 // With rounds it is of the outer state, which the host has.
 std::uint64_t DeviceState::digest() const {
+  ensure_begun();
   if (agreed_.defined()) return host_.digest();
   std::vector<at::Tensor> values;
   for (const at::Tensor& buffer : buffers_) values.push_back(flat_math_->block_values(buffer));

@@ -19,8 +19,9 @@ namespace shoal {
 
 class DeviceState {
  public:
-  // Within a turn of the device's queue, as all calls. `layout` and `math` must outlive this.
-  DeviceState(const FlatLayout& layout, const Config& config, at::Device device, const DeviceMath& math);
+  // Within a turn of the device's queue, as all calls but ensure_begun(). `layout` and `math` must outlive this.
+  DeviceState(const FlatLayout& layout, const Config& config, at::Device device, const DeviceMath& math,
+              BeginsWith begins = BeginsWith::kInitialWeights);
 
   [[nodiscard]] WeightMap weights() const { return views_of(buffers_.front(), layout_); }
   // What all replicas agree on: with rounds the outer parameters, otherwise the weights themselves.
@@ -32,6 +33,8 @@ class DeviceState {
     return views_of(agreed_copies_.defined() ? agreed_copies_ : copies_, copy_layout_);
   }
 
+  // Ensures that there are values.
+  void ensure_begun() const { host_.ensure_begun(); }
   void update(const DeviceSums& sums, const UpdateOrder& order);
   // StageState::digest() of the device's values. Waits.
   [[nodiscard]] std::uint64_t digest() const;

@@ -42,7 +42,7 @@ class Computing {
 }  // namespace
 
 QueuedStageExecutor::QueuedStageExecutor(const Config& config, StagePlan plan, std::shared_ptr<DeviceQueue> queue,
-                                         Answering answers, std::shared_ptr<const DeviceMath> math)
+                                         Answering answers, std::shared_ptr<const DeviceMath> math, BeginsWith begins)
     : config_(config),
       plan_(std::move(plan)),
       layout_(plan_.tensors),
@@ -52,7 +52,7 @@ QueuedStageExecutor::QueuedStageExecutor(const Config& config, StagePlan plan, s
       math_(std::move(math)) {
   if (at::get_num_threads() != config_.run.threads) at::set_num_threads(config_.run.threads);
   const Computing computing(*queue_);
-  state_ = std::make_unique<DeviceState>(layout_, config_, queue_->device(), *math_);
+  state_ = std::make_unique<DeviceState>(layout_, config_, queue_->device(), *math_, begins);
   const DeviceSums::Place place{queue_->device(), *math_};
   sums_ = std::make_unique<DeviceSums>(layout_, config_.sync.reduction, planned_tokens(config_), place);
   const DeviceSupport trained{math_->fused(), state_->copies()};
@@ -307,6 +307,7 @@ at::Tensor QueuedStageExecutor::sendable(const TensorBlob& blob) const {
 }
 
 at::Tensor QueuedStageExecutor::input_of(const MicrobatchWork& work) {
+  state_->ensure_begun();
   const bool are_tokens = plan_.has_embedding && work.input.bytes;
   at::Tensor input = are_tokens ? sendable(work.input) : on_device(work.input);
   check_input(input, plan_);

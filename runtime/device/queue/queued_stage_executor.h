@@ -32,7 +32,8 @@ namespace shoal {
 class QueuedStageExecutor final : public LateStageExecutor {
  public:
   QueuedStageExecutor(const Config& config, StagePlan plan, std::shared_ptr<DeviceQueue> queue, Answering answers,
-                      std::shared_ptr<const DeviceMath> math = torch_math());
+                      std::shared_ptr<const DeviceMath> math = torch_math(),
+                      BeginsWith begins = BeginsWith::kInitialWeights);
   ~QueuedStageExecutor() override;
 
   [[nodiscard]] LateEnding ending() override;

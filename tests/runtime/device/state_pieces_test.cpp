@@ -150,6 +150,56 @@ TEST(StatePieces, OfAnotherModelAreRefusedBeforeAnythingIsWritten) {
   EXPECT_FALSE(stage.load_piece({image, 0, image.byte_count() - 1}).ok()) << "more than there should be";
 }
 
+std::unique_ptr<StageExecutor> made_for_an_image(const Config& config) {
+  auto made = make_stage_executor({config, StageId{0}, 1, "cpu", Answering::kAtOnce, BeginsWith::kImage});
+  ENSURE(made.ok(), "an executor of the processor");
+  return std::move(*made);
+}
+
+// Drawing the initial weights of a large stage takes as long as copying it.
+TEST(StatePieces, FillAnExecutorThatWasMadeWithoutWeights) {
+  for (const SyncMode mode : {SyncMode::kEveryStep, SyncMode::kDiloco}) {
+    Config config = small_config(Reduction::kExact);
+    config.sync.mode = mode;
+    LocalPipeline whole(config, 1);
+    whole.train(0, in_order(kMicrobatches));
+    StageExecutor& donor = whole.stage(0);
+    const TensorBlob image = donor.state_image();
+    const auto by_pieces = made_for_an_image(config), at_once = made_for_an_image(config);
+    EXPECT_TRUE(load(*by_pieces, image, 1000).value());
+    EXPECT_TRUE(at_once->load_state(image).ok());
+    EXPECT_EQ(by_pieces->state_digest(), donor.state_digest());
+    EXPECT_EQ(bytes_of(by_pieces->state_image()), bytes_of(image));
+    EXPECT_EQ(bytes_of(at_once->state_image()), bytes_of(image));
+    EXPECT_NE(bytes_of(LocalPipeline(config, 1).stage(0).state_image()), bytes_of(image)) << "the control";
+  }
+}
+
+// Zeros would train without a word.
+TEST(StatePieces, NothingIsAskedOfAnExecutorBeforeTheImageThatItWasMadeFor) {
+  const Config config = small_config(Reduction::kExact);
+  const auto stage = made_for_an_image(config);
+  const MicrobatchWork work = random_work(config, 0, 0);
+  const auto expect_refusals = [&] {
+    EXPECT_THROW(static_cast<void>(stage->state_digest()), Bug);
+    EXPECT_THROW(static_cast<void>(stage->state_image()), Bug);
+    EXPECT_THROW(static_cast<void>(stage->image_source()), Bug);
+    EXPECT_THROW(static_cast<void>(stage->evaluate(work)), Bug);
+    EXPECT_THROW(static_cast<void>(stage->forward_backward(work, WeightGradients::kAtOnce)), Bug);
+  };
+  expect_refusals();
+  const TensorBlob image = LocalPipeline(config, 1).stage(0).state_image();
+  Config other = config;
+  other.model.width = 64;
+  EXPECT_FALSE(load(*stage, LocalPipeline(other, 1).stage(0).state_image(), 1000).ok());
+  expect_refusals();
+  WholeImage source(image);
+  EXPECT_FALSE(stage->load_piece({source.read(0, image.byte_count() - 1).value(), 0, image.byte_count()}).value());
+  expect_refusals();
+  EXPECT_TRUE(load(*stage, image, 1000).value());
+  EXPECT_GT(stage->evaluate(work).loss_sum, 0);
+}
+
 TEST(StatePieces, OfRoundsHoldTheOuterState) {
   Config config = small_config(Reduction::kExact);
   config.sync.mode = SyncMode::kDiloco;

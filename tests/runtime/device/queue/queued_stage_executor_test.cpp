@@ -26,8 +26,10 @@ StagePlan plan_of(const Config& config, std::size_t stage, int stages) {
 struct OnQueue {
   std::shared_ptr<FakeQueue> queue = std::make_shared<FakeQueue>();
   std::unique_ptr<QueuedStageExecutor> executor;
-  OnQueue(const Config& config, std::size_t stage, int stages, Answering answers) {
-    executor = std::make_unique<QueuedStageExecutor>(config, plan_of(config, stage, stages), queue, answers);
+  OnQueue(const Config& config, std::size_t stage, int stages, Answering answers,
+          BeginsWith begins = BeginsWith::kInitialWeights) {
+    executor = std::make_unique<QueuedStageExecutor>(config, plan_of(config, stage, stages), queue, answers,
+                                                     torch_math(), begins);
   }
 };
 
@@ -237,7 +239,10 @@ TEST(QueuedStage, PiecesAreOfOneVersionThoughTheDeviceGoesOn) {
   EXPECT_NE(then, image);
   EXPECT_EQ(read_in_pieces(*read_late, 4096), image) << "the host's copy is another one now";
 
-  OnQueue other(config, 0, 1, Answering::kAtOnce);
+  OnQueue other(config, 0, 1, Answering::kAtOnce, BeginsWith::kImage);
+  const auto work = random_work(config, 9, 0);
+  EXPECT_THROW(static_cast<void>(other.executor->state_digest()), Bug);
+  EXPECT_THROW(static_cast<void>(other.executor->evaluate(work)), Bug);
   WholeImage pieces(then);
   for (std::uint64_t at = 0; at < then.byte_count(); at += 5000) {
     const auto is_whole = other.executor->load_piece({pieces.read(at, 5000).value(), at, then.byte_count()});
@@ -245,6 +250,7 @@ TEST(QueuedStage, PiecesAreOfOneVersionThoughTheDeviceGoesOn) {
     EXPECT_EQ(is_whole.value(), at + 5000 >= then.byte_count());
   }
   EXPECT_EQ(other.executor->state_digest(), device.executor->state_digest());
+  EXPECT_EQ(other.executor->evaluate(work).loss_sum, device.executor->evaluate(work).loss_sum);
 }
 
 TEST(QueuedStage, RoundsHaveTheProcessorsBits) {
