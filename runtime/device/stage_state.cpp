@@ -37,7 +37,9 @@ StageState::StageState(const FlatLayout& layout, const Config& config, BeginsWit
       initial_weights(config.model, config.run.seed, tensor.spec, weights_.of(tensor));
     }
   }
-  if (config.sync.mode == SyncMode::kDiloco) outer_.emplace(layout_, config.sync, weights_);
+  if (config.sync.mode == SyncMode::kDiloco) {
+    outer_.emplace(layout_, config.sync, host_outer_math(), weights_.all());
+  }
 }
 
 void StageState::ensure_begun() const { ENSURE(has_begun_, "a state is asked for before its image was loaded"); }
@@ -75,6 +77,10 @@ AdamwRule StageState::next_adamw_rule(std::size_t tensor, const UpdateOrder& ord
 std::vector<std::span<float>> StageState::buffers() {
   if (optim_.kind != OptimizerKind::kAdamw) return {weights_.all()};
   return {weights_.all(), exp_avg_.all(), exp_avg_sq_.all()};
+}
+
+std::vector<std::span<float>> StageState::outer_buffers() {
+  return outer_ ? outer_->buffers() : std::vector<std::span<float>>();
 }
 
 template <class Value, class Self>
@@ -117,6 +123,7 @@ std::shared_ptr<ImageSource> StageState::image_source() {
 
 // Readers that come later read another version.
 void StageState::keep_for_readers() {
+  if (outer_) outer_->buffers_changed();
   if (const auto bytes = std::exchange(read_, {}).lock()) bytes->keep();
 }
 
@@ -133,7 +140,7 @@ Status StageState::load(const TensorBlob& image) {
   StateImageLoader loader = this->loader();
   const auto loaded = loader.take({image.bytes->data(), image.byte_count()}, image.byte_count());
   if (!loaded) return loaded.failure();
-  if (outer_) outer_->start_missing(loader.missing(), weights_);
+  if (outer_) outer_->start_missing(loader.missing(), weights_.all());
   has_begun_ = true;
   return Done{};
 }
@@ -151,28 +158,44 @@ Result<bool> StageState::load_piece(const ImagePiece& piece) {
   if (is_whole && !is_whole.value()) return is_whole;
   const auto done = std::exchange(loader_, nullptr);
   if (!is_whole) return is_whole;
-  if (outer_) outer_->start_missing(done->missing(), weights_);
+  if (outer_) outer_->start_missing(done->missing(), weights_.all());
   has_begun_ = true;
   return is_whole;
 }
 
+// inner_state = average: what travels is delta, exp_avg, exp_avg_sq of the fragment, float32 [3n].
 TensorBlob StageState::contribute_round(std::uint32_t fragment) {
   ENSURE(outer_, "rounds are of sync.mode = diloco");
   ensure_begun();
-  keep_for_readers();
-  const TensorBlob delta = outer_->contribute(fragment, weights_);
-  return inner_state_ == InnerState::kAverage ? with_averages(fragment, delta) : delta;
+  const Fragment& carried = outer_->fragment(fragment);
+  const std::size_t count = carried.element_count * round_arrays(inner_state_);
+  auto bytes = std::make_shared<AlignedBuffer>(count * sizeof(float));
+  std::span<float> to(reinterpret_cast<float*>(bytes->data()), count);
+  outer_->contribute(fragment, weights_.all(), to.first(carried.element_count));
+  to = to.subspan(carried.element_count);
+  for (const FlatBuffer<float>* average : {&exp_avg_, &exp_avg_sq_}) {
+    if (to.empty()) break;
+    for (const std::size_t index : carried.tensors) {
+      const auto from = average->of(layout_.tensors[index]);
+      std::ranges::copy(from, to.begin());
+      to = to.subspan(from.size());
+    }
+  }
+  return {DType::kFloat32, {static_cast<std::int64_t>(count)}, std::move(bytes)};
 }
 
 std::uint64_t StageState::apply_round(const RoundUpdate& update) {
   ENSURE(outer_, "rounds are of sync.mode = diloco");
   ensure_begun();
+  const Fragment& carried = outer_->fragment(update.fragment);
+  ensure_round_values(update, carried, inner_state_);
   keep_for_readers();
-  if (inner_state_ == InnerState::kReset) reset_averages(outer_->fragment(update.fragment).tensors);
-  if (inner_state_ != InnerState::kAverage) return outer_->apply(update, weights_);
-  RoundUpdate of_weights = update;
-  of_weights.mean = take_averages(update.fragment, update.mean);
-  return outer_->apply(of_weights, weights_);
+  if (inner_state_ == InnerState::kReset) reset_averages(carried.tensors);
+  OuterState::RoundValues values;
+  if (update.mean.has_value()) values.mean = {update.mean.as<float>(), carried.element_count};
+  if (update.own.has_value()) values.own = {update.own.as<float>(), carried.element_count};
+  if (inner_state_ == InnerState::kAverage) take_averages(carried, update.mean);
+  return outer_->apply(update, values, weights_.all());
 }
 
 std::vector<std::uint64_t> StageState::restart_from_outer() {
@@ -184,7 +207,7 @@ std::vector<std::uint64_t> StageState::restart_from_outer() {
     std::iota(all.begin(), all.end(), std::size_t{0});
     reset_averages(all);
   }
-  return outer_->restart(weights_);
+  return outer_->restart(weights_.all());
 }
 
 void StageState::reset_averages(const std::vector<std::size_t>& tensors) {
@@ -195,35 +218,16 @@ void StageState::reset_averages(const std::vector<std::size_t>& tensors) {
   }
 }
 
-TensorBlob StageState::with_averages(std::uint32_t fragment, const TensorBlob& delta) const {
-  auto bytes = std::make_shared<AlignedBuffer>(3 * delta.byte_count());
-  std::memcpy(bytes->data(), delta.bytes->data(), delta.byte_count());
-  std::byte* to = bytes->data() + delta.byte_count();
-  for (const FlatBuffer<float>* average : {&exp_avg_, &exp_avg_sq_}) {
-    for (const std::size_t index : outer_->fragment(fragment).tensors) {
-      const auto from = average->of(layout_.tensors[index]);
-      std::memcpy(to, from.data(), from.size_bytes());
-      to += from.size_bytes();
-    }
-  }
-  return {DType::kFloat32, {3 * delta.element_count()}, bytes};
-}
-
-TensorBlob StageState::take_averages(std::uint32_t fragment, const TensorBlob& mean) {
-  const Fragment& carried = outer_->fragment(fragment);
-  ENSURE(mean.dtype == DType::kFloat32 && mean.element_count() == 3 * static_cast<std::int64_t>(carried.element_count),
-         "a mean of the fragment's weights and averages");
-  auto bytes = std::make_shared<AlignedBuffer>(mean.byte_count() / 3);
-  std::memcpy(bytes->data(), mean.bytes->data(), bytes->size());
-  const std::byte* from = mean.bytes->data() + bytes->size();
+// They stand behind the delta's mean.
+void StageState::take_averages(const Fragment& carried, const TensorBlob& mean) {
+  const float* from = mean.as<float>() + carried.element_count;
   for (FlatBuffer<float>* average : {&exp_avg_, &exp_avg_sq_}) {
     for (const std::size_t index : carried.tensors) {
       const auto to = average->of(layout_.tensors[index]);
-      std::memcpy(to.data(), from, to.size_bytes());
-      from += to.size_bytes();
+      std::copy_n(from, to.size(), to.begin());
+      from += to.size();
     }
   }
-  return {DType::kFloat32, {static_cast<std::int64_t>(carried.element_count)}, bytes};
 }
 
 }  // namespace shoal

@@ -2,7 +2,7 @@
 //
 // Torch-free: the executor lays tensors over these buffers. Names and shapes are those of the plan; the image is the
 // checkpoint's safetensors: `<name>`, `optimizer.exp_avg.<name>`, `optimizer.exp_avg_sq.<name>`, float32. SGD has no
-// optimiser state. With sync.mode = diloco the outer state is part of it (outer_state.h).
+// optimiser state. With sync.mode = diloco the outer state is part of it (outer/outer_state.h).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 #include "runtime/base/error.h"
 #include "runtime/device/flat_layout.h"
 #include "runtime/device/gradient_sums.h"
-#include "runtime/device/outer_state.h"
+#include "runtime/device/outer/outer_state.h"
 #include "runtime/device/state_image.h"
 #include "runtime/executor/stage_executor.h"
 
@@ -53,15 +53,17 @@ class StageState {
 
   // The buffers that a device with memory of its own holds copies of: weights, then the optimiser's averages.
   [[nodiscard]] std::vector<std::span<float>> buffers();
+  // With rounds those of the outer state, which such a device has, too, in its order; otherwise none.
+  [[nodiscard]] std::vector<std::span<float>> outer_buffers();
 
   [[nodiscard]] std::span<float> weights_of(const FlatTensor& tensor) { return weights_.of(tensor); }
 
   // Returns what all replicas of the stage agree on: with rounds the outer parameters, otherwise the weights.
   [[nodiscard]] std::span<float> agreed_of(const FlatTensor& tensor) {
-    return outer_ ? outer_->agreed_of(tensor) : weights_.of(tensor);
+    return outer_ ? part_of(outer_->agreed(), tensor) : weights_.of(tensor);
   }
 
-  // sync.mode = diloco only (ensured): what the executor's methods of these names say.
+  // sync.mode = diloco only (ensured): what the executor's methods of these names say, on the processor.
   [[nodiscard]] TensorBlob contribute_round(std::uint32_t fragment);
   [[nodiscard]] std::uint64_t apply_round(const RoundUpdate& update);
   std::vector<std::uint64_t> restart_from_outer();
@@ -72,10 +74,8 @@ class StageState {
   static void list_fields(Self& self, std::vector<StateField<Value>>& fields);
   // inner_state = reset: the averages of these tensors start anew, and so does their bias correction.
   void reset_averages(const std::vector<std::size_t>& tensors);
-  // inner_state = average: what travels is delta, exp_avg, exp_avg_sq of the fragment, float32 [3n].
-  [[nodiscard]] TensorBlob with_averages(std::uint32_t fragment, const TensorBlob& delta) const;
-  // Takes the averages out of such a mean; the delta's part of it.
-  [[nodiscard]] TensorBlob take_averages(std::uint32_t fragment, const TensorBlob& mean);
+  // inner_state = average: takes the averages out of a mean of all three.
+  void take_averages(const Fragment& carried, const TensorBlob& mean);
   [[nodiscard]] ConstStateFields fields() const;
   [[nodiscard]] StateImageLoader loader();
 

@@ -1,6 +1,6 @@
 // The outer state beside the weights: which delta is contributed, what an update moves, what an image keeps and what a
 // restart drops. The numbers themselves are compared in tests/reference.
-#include "runtime/device/outer_state.h"
+#include "runtime/device/outer/outer_state.h"
 
 #include <algorithm>
 #include <cmath>
