@@ -45,7 +45,7 @@ void fill_normal(const Normal& normal, std::span<float> values) {
   for (std::size_t part = 1; part < parts; ++part) {
     const std::size_t first = part * of_each;
     const std::size_t count = part + 1 == parts ? values.size() - first : of_each;
-    others.emplace_back([=] { fill_stretch(normal, first, values.subspan(first, count)); });
+    others.emplace_back([normal, first, values, count] { fill_stretch(normal, first, values.subspan(first, count)); });
   }
   fill_stretch(normal, 0, parts == 1 ? values : values.first(of_each));
 }

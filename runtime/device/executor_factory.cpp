@@ -61,9 +61,9 @@ std::unique_ptr<StageExecutor> on_gpu(const ExecutorConfig& config, const Device
   settle_arithmetic(config.config.sync.reduction, has_cudnn_attention(device, config.config));
   auto queue = make_stream_queue(torch_device(config.device), wants_graphs() ? device_plugin()->record : nullptr);
   std::shared_ptr<const DeviceMath> math = device_plugin()->make_math(queue);
-  return std::make_unique<QueuedStageExecutor>(config.config, plan, std::move(queue),
-                                               is_encoded ? Answering::kAtOnce : config.answers, std::move(math),
-                                               config.begins);
+  QueuedStageExecutor::Settings settings{is_encoded ? Answering::kAtOnce : config.answers, std::move(math),
+                                         config.begins};
+  return std::make_unique<QueuedStageExecutor>(config.config, plan, std::move(queue), std::move(settings));
 }
 
 std::unique_ptr<StageExecutor> encoding(std::unique_ptr<StageExecutor> device, const Config& config) {

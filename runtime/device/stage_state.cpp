@@ -214,8 +214,13 @@ void StageState::reset_averages(const std::vector<std::size_t>& tensors) {
   for (const std::size_t index : tensors) {
     const FlatTensor& tensor = layout_.tensors[index];
     for (FlatBuffer<float>* average : {&exp_avg_, &exp_avg_sq_}) std::ranges::fill(average->of(tensor), 0.0F);
-    updates_[index] = 0;
   }
+  restart_updates(tensors);
+}
+
+void StageState::restart_updates(const std::vector<std::size_t>& tensors) {
+  keep_for_readers();
+  for (const std::size_t index : tensors) updates_[index] = 0;
 }
 
 // They stand behind the delta's mean.

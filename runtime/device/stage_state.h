@@ -53,6 +53,8 @@ class StageState {
 
   // The buffers that a device with memory of its own holds copies of: weights, then the optimiser's averages.
   [[nodiscard]] std::vector<std::span<float>> buffers();
+  // inner_state = reset: the bias corrections of these tensors' averages, which the device has emptied, start anew.
+  void restart_updates(const std::vector<std::size_t>& tensors);
   // With rounds those of the outer state, which such a device has, too, in its order; otherwise none.
   [[nodiscard]] std::vector<std::span<float>> outer_buffers();
 

@@ -33,9 +33,7 @@ struct Runner {
   }
   JobResult operator()(const ContributeJob& job) const {
     TensorBlob values = executor.contribution();
-    const bool moves = !job.stays_on_device && values.resident != nullptr;
-    if (moves) values.bytes = std::exchange(values.resident, nullptr)->to_host();
-    return Contributed{std::move(values)};
+    return Contributed{job.stays_on_device ? std::move(values) : on_host(std::move(values))};
   }
   JobResult operator()(const AdoptJob& job) const { return Adopted{executor.adopt_sum(job.sum, job.token_count)}; }
   JobResult operator()(const ApplyJob& job) const {
@@ -74,7 +72,7 @@ struct Runner {
     return Followed{sum.digest, executor.state_digest()};
   }
   JobResult operator()(const ContributeRoundJob& job) const {
-    return RoundContributed{job.fragment, executor.contribute_round(job.fragment)};
+    return RoundContributed{job.fragment, on_host(executor.contribute_round(job.fragment))};
   }
   JobResult operator()(const ApplyRoundJob& job) const {
     for (const RoundUpdate& update : job.updates) (void)executor.apply_round(update);
@@ -86,6 +84,11 @@ struct Runner {
   }
 
  private:
+  // Who sums them reads their bytes.
+  [[nodiscard]] static TensorBlob on_host(TensorBlob values) {
+    if (values.resident) values.bytes = std::exchange(values.resident, nullptr)->to_host();
+    return values;
+  }
   // An executor's image lies in memory: reading it does not fail.
   [[nodiscard]] static TensorBlob piece_of(ImageSource& source, std::uint64_t offset) {
     auto piece = source.read(offset, kImagePieceBytes);

@@ -1,4 +1,4 @@
-# part_bits, part_bf16, part_shapes, part_shared, part_graphs and part_nccl of `run`, which sources this: exact runs whose weights must be those of one process.
+# part_bits, part_bf16, part_shapes, part_shared, part_graphs, part_nccl and part_rounds of `run`, which sources this: exact runs whose weights must be those of one process, and rounds.
 #
 # A variant is what a model and its data are; one process alone makes its reference, once, whichever parts want it. Rows
 # of a part run beside each other. A row fails where the weights differ, or where a process was lost on the way.
@@ -125,4 +125,34 @@ part_nccl() {
   beside nccl nccl-two-stages 'sums are made by nccl' "${two_stages[@]}"
   beside nccl nccl-shared-gpu 'share one device' "${two_replicas[@]}"
   together
+}
+
+# rounds NAME REPLICAS ARGUMENT...: workers that agree every four steps. Members whose outer parameters differ after a
+# round are expelled (S-3), which loses a process.
+rounds() {
+  local run=rounds-$1 replicas=$2 agreed lost
+  shift 2
+  [ "$(left)" -gt 40 ] || { row "rounds: ${run#rounds-}" skipped "no time left"; return; }
+  train "$run" 12 "${small[@]}" --device "$device" --set pipeline.stages=1 --set pipeline.replicas="$replicas" \
+    --set sync.mode=diloco --set sync.H=4 "$@"
+  agreed=$(events_of "$run" round) lost=$(events_of "$run" process_lost)
+  [ -n "$(sha "$run")" ] && [ "${agreed:-0}" -ge 3 ] && [ "${lost:-0}" = 0 ]
+  verdict "rounds: ${run#rounds-}" $? "$agreed agreed, ${lost:-0} processes lost, loss $(loss "$run") ($run.log)"
+}
+
+# Outer parameters lie on the card, and updates of them are computed there. What a round takes: the difference of the
+# two speeds, which agree after each second step and not at all.
+part_rounds() {
+  beside rounds one 1
+  beside rounds one-again 1
+  beside rounds one-eager 1 --set sync.outer_update=eager
+  beside rounds two 2 --set sync.fragments=2
+  beside rounds two-eager 2 --set sync.outer_update=eager --set sync.wire=int8
+  together
+  [ -n "$(sha rounds-one)" ] && [ "$(sha rounds-one)" = "$(sha rounds-one-again)" ] &&
+    [ "$(sha rounds-one)" != "$(sha rounds-one-eager)" ]
+  verdict "rounds: repeat their bits" $? "$(sha rounds-one | cut -c1-12), eager ones $(sha rounds-one-eager | cut -c1-12)"
+  local worker=("${bf16[@]}" --set pipeline.stages=1 --set pipeline.replicas=1)
+  speeds large-worker "$large_rows" "$large_microbatches" "${worker[@]}"
+  speeds large-worker-rounds "$large_rows" "$large_microbatches" "${worker[@]}" --set sync.mode=diloco --set sync.H=2
 }

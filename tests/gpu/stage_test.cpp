@@ -178,5 +178,35 @@ TEST_F(GpuStage, HasTheProcessorsMeanAndUpdateOfOneSum) {
   EXPECT_EQ(gpu->state_digest(), cpu->state_digest());
 }
 
+// Outer parameters lie on the GPU, and are updated there.
+TEST_F(GpuStage, HasTheProcessorsRounds) {
+  for (const OuterUpdate how : {OuterUpdate::kWait, OuterUpdate::kEager}) {
+    Config config = config_of(Reduction::kFast);
+    config.sync.mode = SyncMode::kDiloco;
+    config.sync.fragments = 2;
+    config.sync.outer_update = how;
+    config.sync.mix = 0.25;
+    const auto cpu = made(config, "cpu");
+    const auto gpu = made(config, "cuda:0");
+    for (std::uint64_t boundary = 1; boundary <= 2; ++boundary) {
+      static_cast<void>(accumulate(*gpu, config));
+      static_cast<void>(gpu->adopt_sum(gpu->contribution(), planned_tokens(config)));
+      gpu->apply({1e-2, 1, boundary});
+      ASSERT_TRUE(cpu->load_state(gpu->state_image()).ok());
+      for (std::uint32_t fragment = 0; fragment < 2; ++fragment) {
+        const TensorBlob delta = cpu->contribute_round(fragment);
+        EXPECT_EQ(on_host(gpu->contribute_round(fragment)), delta);
+        const std::uint64_t before = gpu->state_digest();
+        RoundUpdate update{.fragment = fragment, .round = boundary, .mean = delta};
+        update.own_weight = update.total_weight = update.newest_weight = 100;
+        EXPECT_EQ(gpu->apply_round(update), cpu->apply_round(update));
+        EXPECT_EQ(gpu->state_digest(), cpu->state_digest());
+        EXPECT_NE(gpu->state_digest(), before) << "the control";
+      }
+      EXPECT_EQ(gpu->state_image(), cpu->state_image());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace shoal::stage_test

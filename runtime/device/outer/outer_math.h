@@ -1,7 +1,8 @@
-// OuterMath: where the outer parameters of a stage lie, and who computes on them: the processor, or a device.
+// Where the outer parameters of a stage lie, and who computes on them: the processor, or a device. OuterArithmetic is
+// that of model/outer_kernels.h, with its bits whoever computes: members of a stage need equal ones (S-3). OuterMath is
+// the same with the memory.
 //
-// Arrays are float32. Those of a device are addresses that the host does not read. Arithmetic is that of
-// model/outer_kernels.h with its bits, whoever computes: members of a stage need equal ones (S-3). Torch-free.
+// Arrays are float32. Those of a device are addresses that the host does not read. Torch-free.
 #pragma once
 
 #include <cstddef>
@@ -15,27 +16,30 @@
 
 namespace shoal {
 
-class OuterMath {
+class OuterArithmetic {
  public:
   using Values = std::span<float>;
   using ConstValues = std::span<const float>;
 
-  OuterMath() = default;
-  OuterMath(const OuterMath&) = delete;
-  OuterMath& operator=(const OuterMath&) = delete;
-  virtual ~OuterMath() = default;
-
-  // Zeros, which live as long as this.
-  [[nodiscard]] virtual Values zeros(std::size_t count) = 0;
-  // Arrays of one size that do not overlap.
-  virtual void copy(ConstValues from, Values to) const = 0;
-  virtual void clear(Values values) const = 0;
+  OuterArithmetic() = default;
+  OuterArithmetic(const OuterArithmetic&) = delete;
+  OuterArithmetic& operator=(const OuterArithmetic&) = delete;
+  virtual ~OuterArithmetic() = default;
 
   virtual void delta(ConstValues base, ConstValues local, Values delta) const = 0;
   virtual void nesterov(const OuterCoefficients& coefficients, const OuterTensor& tensor) const = 0;
   virtual void average(Values outer, ConstValues gradient) const = 0;
   virtual void blend(float mix, ConstValues outer, Values local) const = 0;
   virtual void eager_gradient(const EagerWeights& weights, const EagerTensor& tensor) const = 0;
+};
+
+class OuterMath : public OuterArithmetic {
+ public:
+  // Zeros, which live as long as this.
+  [[nodiscard]] virtual Values zeros(std::size_t count) = 0;
+  // Arrays of one size that do not overlap.
+  virtual void copy(ConstValues from, Values to) const = 0;
+  virtual void clear(Values values) const = 0;
 
   // Digest (runtime/device/digest.h) of some tensors of flat arrays of one layout, one array after the other. Waits for
   // all that was computed.

@@ -1,17 +1,22 @@
-// A stage's weights and averages on a device, beside the state on the host that knows images, digests and rounds.
+// A stage's weights, averages and outer parameters on a device, beside the state on the host that knows images.
 //
-// Steps change the device's copy; whatever else needs the values pulls them first, and pushes what it changed. Images
-// and rounds so have one implementation, StageState, at the cost of host memory for a second copy. Digests are made of
-// the values where they lie. With model.precision = bf16 products read copies of the weights that updates write.
+// Steps and rounds change the device's copy; an image pulls the values first, and pushes what it brought. Images so
+// have one implementation, StageState, at the cost of host memory for a second copy, and rounds one, OuterState.
+// Digests are made of the values where they lie. With model.precision = bf16 products read copies of the weights that
+// updates write.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include "model/parts/part.h"
 #include "runtime/device/flat_layout.h"
+#include "runtime/device/outer/outer_state.h"
 #include "runtime/device/queue/device_sums.h"
 #include "runtime/device/stage_state.h"
 
@@ -43,9 +48,24 @@ class DeviceState {
   // After the host's state was changed.
   void push();
 
+  // sync.mode = diloco only (ensured): what the executor's methods of these names say.
+  // float32 [n] or [3n].
+  [[nodiscard]] at::Tensor contribute_round(std::uint32_t fragment);
+  // The update's tensors on the device; undefined where it has none. Waits.
+  struct RoundTensors {
+    at::Tensor mean, own;
+  };
+  [[nodiscard]] std::uint64_t apply_round(const RoundUpdate& update, const RoundTensors& tensors);
+  std::vector<std::uint64_t> restart_from_outer();
+
  private:
   [[nodiscard]] static WeightMap views_of(const at::Tensor& flat, const FlatLayout& layout);
-  [[nodiscard]] static at::Tensor part_of(const at::Tensor& flat, const FlatTensor& tensor);
+  [[nodiscard]] static at::Tensor tensor_of(const at::Tensor& flat, const FlatTensor& tensor);
+  [[nodiscard]] std::span<float> values_of_weights() const;
+  enum class Copies { kToDevice, kToHost };
+  // Copies all buffers that both have. Waits.
+  void copy_buffers(Copies where);
+  void empty_averages(const std::vector<std::size_t>& tensors);
   void write_copies();
   void write_copy(const at::Tensor& copy, const at::Tensor& from);
 
@@ -57,9 +77,11 @@ class DeviceState {
   const DeviceMath& math_;
   std::unique_ptr<FlatMath> flat_math_;
   OptimConfig optim_;
+  InnerState inner_state_;
   StageState host_;
   std::vector<at::Tensor> buffers_;  // float32 [layout.size]: weights, then averages
-  at::Tensor agreed_;                // rounds only
+  std::optional<OuterState> outer_;  // rounds only
+  at::Tensor agreed_;                // its agreed parameters
   at::Tensor copies_;                // bf16 [copy_layout.size] of the weights, where products are computed in it
   at::Tensor agreed_copies_;         // rounds only
   bool is_host_behind_ = false;

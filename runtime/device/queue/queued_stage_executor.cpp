@@ -42,17 +42,17 @@ class Computing {
 }  // namespace
 
 QueuedStageExecutor::QueuedStageExecutor(const Config& config, StagePlan plan, std::shared_ptr<DeviceQueue> queue,
-                                         Answering answers, std::shared_ptr<const DeviceMath> math, BeginsWith begins)
+                                         Settings settings)
     : config_(config),
       plan_(std::move(plan)),
       layout_(plan_.tensors),
-      answers_(answers),
+      answers_(settings.answers),
       queue_(std::move(queue)),
       copies_(queue_->beside()),
-      math_(std::move(math)) {
+      math_(std::move(settings.math)) {
   if (at::get_num_threads() != config_.run.threads) at::set_num_threads(config_.run.threads);
   const Computing computing(*queue_);
-  state_ = std::make_unique<DeviceState>(layout_, config_, queue_->device(), *math_, begins);
+  state_ = std::make_unique<DeviceState>(layout_, config_, queue_->device(), *math_, settings.begins);
   const DeviceSums::Place place{queue_->device(), *math_};
   sums_ = std::make_unique<DeviceSums>(layout_, config_.sync.reduction, planned_tokens(config_), place);
   const DeviceSupport trained{math_->fused(), state_->copies()};
@@ -268,21 +268,22 @@ std::vector<std::string> QueuedStageExecutor::tensor_names() const {
 
 TensorBlob QueuedStageExecutor::contribute_round(std::uint32_t fragment) {
   const Computing computing(*queue_);
-  return state_->pulled().contribute_round(fragment);
+  return given_away(state_->contribute_round(fragment));
 }
 
 std::uint64_t QueuedStageExecutor::apply_round(const RoundUpdate& update) {
   const Computing computing(*queue_);
-  const std::uint64_t digest = state_->pulled().apply_round(update);
-  state_->push();
+  DeviceState::RoundTensors tensors;
+  if (update.mean.has_value()) tensors.mean = on_device(update.mean);
+  if (update.own.has_value()) tensors.own = on_device(update.own);
+  const std::uint64_t digest = state_->apply_round(update, tensors);
+  reads_.forget_noted();  // it has waited
   return digest;
 }
 
 std::vector<std::uint64_t> QueuedStageExecutor::restart_from_outer() {
   const Computing computing(*queue_);
-  auto digests = state_->pulled().restart_from_outer();
-  state_->push();
-  return digests;
+  return state_->restart_from_outer();
 }
 
 // A resident tensor of this process is read where it is, behind its own mark.

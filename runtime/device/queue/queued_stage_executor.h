@@ -31,9 +31,12 @@ namespace shoal {
 
 class QueuedStageExecutor final : public LateStageExecutor {
  public:
-  QueuedStageExecutor(const Config& config, StagePlan plan, std::shared_ptr<DeviceQueue> queue, Answering answers,
-                      std::shared_ptr<const DeviceMath> math = torch_math(),
-                      BeginsWith begins = BeginsWith::kInitialWeights);
+  struct Settings {
+    Answering answers = Answering::kAtOnce;
+    std::shared_ptr<const DeviceMath> math = torch_math();
+    BeginsWith begins = BeginsWith::kInitialWeights;
+  };
+  QueuedStageExecutor(const Config& config, StagePlan plan, std::shared_ptr<DeviceQueue> queue, Settings settings);
   ~QueuedStageExecutor() override;
 
   [[nodiscard]] LateEnding ending() override;

@@ -68,19 +68,19 @@ constexpr std::uint64_t kPassingVectors = 10;  // bytes per element of a microba
 DeviceNeed device_need(const Config& config, const std::vector<CutStage>& stages, std::size_t stage,
                        std::size_t replicas) {
   const MemoryNeed host = memory_need(config, stages, stage, replicas);
-  const std::uint64_t agreed = config.sync.mode == SyncMode::kDiloco ? host.weights : 0;
   DeviceNeed need;
   need.held = held_microbatches(config, stage, LaterStages::kSlow);  // a device has no memory to lend
   need.per_microbatch = bytes_in_flight(config, stages[stage]);
   const std::uint64_t copies = copies_of(config, stages[stage], host.weights);
   need.communicator = communicator_bytes(config, replicas);
   need.beside = kContextBytes + need.communicator;
-  need.kept = host.weights + copies + host.optimizer + agreed + host.accumulators + host.mean + need.beside;
+  need.kept = host.weights + copies + host.optimizer + host.outer + host.accumulators + host.mean + need.beside;
   const std::uint64_t tokens = tokens_of_microbatch(config);
   const std::uint64_t head = stages[stage].has_head ? head_bytes(config, tokens) : 0;  // before others have gradients
   const std::uint64_t passing = kPassingVectors * tokens * static_cast<std::uint64_t>(config.model.width);
   need.computing = host.letters + passing + graph_bytes(config, stages[stage]) + std::max(head, host.gradients);
-  need.reducing = host.accumulators + 2 * host.mean;  // the sum that comes back, and its mean in double
+  // The sum that comes back, and its mean in double. A round's mean, and own delta, are no larger.
+  need.reducing = host.accumulators + 2 * host.mean;
   return need;
 }
 
@@ -103,8 +103,9 @@ std::optional<std::string> lack_on_device(const DeviceNeed& need, std::uint64_t 
 std::string parts_of_need(const DeviceNeed& need, const MemoryNeed& of_replica) {
   const std::string communicator =
       need.communicator > 0 ? compose(", NCCL's communicator ", exactly(need.communicator)) : std::string();
+  const std::string outer = of_replica.outer > 0 ? compose(", outer ", exactly(of_replica.outer)) : std::string();
   return compose(exactly(bytes_at(need, need.held)), " GiB: weights ", exactly(of_replica.weights), ", averages ",
-                 exactly(of_replica.optimizer), ", sums ", exactly(of_replica.accumulators), ", mean ",
+                 exactly(of_replica.optimizer), outer, ", sums ", exactly(of_replica.accumulators), ", mean ",
                  exactly(of_replica.mean), ", context ", exactly(need.beside - need.communicator), communicator,
                  ", in all ", exactly(need.kept), " kept; while it computes ", exactly(need.computing), " (gradients ",
                  exactly(of_replica.gradients), ", letters ", exactly(of_replica.letters), ") and ", need.held, " x ",

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kGpuProgramBytes = 340'000'000;  // resident memory once torch's part for CUDA is loaded
 
-// A sum of one member, and one that a library makes, stay on the device. Rounds are computed on the host.
+// A sum of one member, and one that a library makes, stay on the device. Sums of rounds are made on the host.
 [[nodiscard]] bool sums_on_device(const Config& config, std::size_t replicas) {
   const bool has_rounds = config.sync.mode == SyncMode::kDiloco;
   return !has_rounds && (replicas < 2 || config.sync.backend == SyncBackend::kNccl);
@@ -35,7 +35,8 @@ HostNeed host_need(const Config& config, const MemoryNeed& of_replica, std::size
   if (sums_on_device(config, replicas)) return need;
   need.sums = of_replica.rounds + of_replica.reduction;
   // A contribution comes through it, then the sum goes back.
-  if (config.sync.mode != SyncMode::kDiloco) need.pinned += std::bit_ceil(of_replica.accumulators);
+  const bool has_rounds = config.sync.mode == SyncMode::kDiloco;
+  need.pinned += std::bit_ceil(has_rounds ? of_replica.contribution : of_replica.accumulators);
   return need;
 }
 

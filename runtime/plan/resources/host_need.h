@@ -15,7 +15,7 @@
 namespace shoal {
 
 struct HostNeed {
-  std::uint64_t state = 0;    // weights, averages and what rounds keep: images and rounds are made of it
+  std::uint64_t state = 0;    // weights, averages and what rounds keep: images are made of it
   std::uint64_t image = 0;    // a copy of the state while it is saved or given, at most
   std::uint64_t letters = 0;  // activations and gradients that are kept to be sent again until the commit
   std::uint64_t sums = 0;     // contribution, sum and parts of a reduction over connections; of rounds as well

@@ -105,6 +105,7 @@ std::uint64_t feedback_bytes(const Config& config, std::uint64_t weights, std::s
 void add_rounds(MemoryNeed& need, const Config& config, const CutStage& stage, std::size_t replicas) {
   const std::uint64_t fragment = fragment_bytes(config.sync, stage, need.weights);
   const std::uint64_t in_flight = fragments_in_flight(config.sync);
+  need.contribution = travelling_bytes(config, fragment);
   need.rounds = round_bytes(config, std::min(need.weights, in_flight * fragment), replicas) +
                 feedback_bytes(config, need.weights, replicas);
   const std::uint64_t waited_for = in_flight == 0 ? round_bytes(config, fragment, replicas) : 0;

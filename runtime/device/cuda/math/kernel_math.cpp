@@ -13,6 +13,7 @@
 #include "runtime/device/cuda/math/flat_kernels.h"
 #include "runtime/device/cuda/math/fused_kernels.h"
 #include "runtime/device/cuda/math/launched.h"
+#include "runtime/device/cuda/math/outer_kernels.h"
 
 namespace shoal {
 namespace {
@@ -77,6 +78,10 @@ class KernelMath final : public DeviceMath {
 
   [[nodiscard]] std::unique_ptr<FlatMath> of_flat(std::vector<FlatSpan> spans, at::Device device) const override {
     return std::make_unique<FlatKernels>(queue_, spans, device);
+  }
+
+  [[nodiscard]] std::unique_ptr<OuterArithmetic> of_outer(at::Device /*device*/) const override {
+    return std::make_unique<OuterKernels>(queue_);
   }
 
   void injure(DeviceInjury how) const override {

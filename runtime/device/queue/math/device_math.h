@@ -19,6 +19,7 @@
 namespace shoal {
 
 class FlatMath;
+class OuterArithmetic;
 
 // A tensor of flat arrays, in elements. The copy in bf16 has an array of its own.
 struct FlatSpan {
@@ -55,6 +56,9 @@ class DeviceMath {
 
   // Gives what computes over every tensor of a flat array at once (flat_math.h); this outlives the result.
   [[nodiscard]] virtual std::unique_ptr<FlatMath> of_flat(std::vector<FlatSpan> spans, at::Device device) const = 0;
+
+  // Gives what computes rounds over arrays on the device (runtime/device/outer/outer_math.h); this outlives the result.
+  [[nodiscard]] virtual std::unique_ptr<OuterArithmetic> of_outer(at::Device device) const = 0;
 
   // A kernel that meets the fault or does not end; for tests of what follows. Not of a lack of memory.
   virtual void injure(DeviceInjury how) const = 0;

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "runtime/device/queue/math/flat_math.h"
+#include "runtime/device/queue/math/torch_outer_arithmetic.h"
 
 namespace shoal {
 namespace {
@@ -23,6 +24,10 @@ class TorchMath final : public DeviceMath {
 
   [[nodiscard]] std::unique_ptr<FlatMath> of_flat(std::vector<FlatSpan> spans, at::Device /*device*/) const override {
     return torch_flat_math(std::move(spans));
+  }
+
+  [[nodiscard]] std::unique_ptr<OuterArithmetic> of_outer(at::Device device) const override {
+    return torch_outer_arithmetic(device);
   }
 
   void injure(DeviceInjury /*how*/) const override { throw std::logic_error("only kernels of ours injure a device"); }

@@ -20,7 +20,7 @@ namespace {
 QueuedStageExecutor stage_by_kernels() {
   const Config config = small_config(Reduction::kExact);
   const auto queue = std::make_shared<FakeQueue>();
-  return {config, (*partition(config.model, 1))[0], queue, Answering::kLater, make_kernel_math(queue)};
+  return {config, (*partition(config.model, 1))[0], queue, {Answering::kLater, make_kernel_math(queue)}};
 }
 
 TEST(Injury, OfMemoryIsALackOfIt) {

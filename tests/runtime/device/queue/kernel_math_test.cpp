@@ -33,8 +33,9 @@ struct OnQueue {
   OnQueue(const Config& config, By by, std::size_t stage = 0, int stages = 1) {
     std::shared_ptr<const DeviceMath> math = torch_math();
     if (by == By::kKernels) math = make_kernel_math(queue);
-    executor = std::make_unique<QueuedStageExecutor>(config, (*partition(config.model, stages))[stage], queue,
-                                                     Answering::kAtOnce, std::move(math));
+    executor =
+        std::make_unique<QueuedStageExecutor>(config, (*partition(config.model, stages))[stage], queue,
+                                              QueuedStageExecutor::Settings{Answering::kAtOnce, std::move(math)});
   }
   QueuedStageExecutor* operator->() const { return executor.get(); }
 };

@@ -24,8 +24,8 @@ constexpr std::uint32_t kMicrobatches = 4;
 class LateStage {
  public:
   LateStage(const Config& config, std::size_t stage) {
-    auto executor =
-        std::make_unique<QueuedStageExecutor>(config, (*partition(config.model, 2))[stage], queue_, Answering::kLater);
+    auto executor = std::make_unique<QueuedStageExecutor>(config, (*partition(config.model, 2))[stage], queue_,
+                                                          QueuedStageExecutor::Settings{Answering::kLater});
     executor_ = executor.get();
     LateSettings settings;
     settings.device_fault = device_fault_of;

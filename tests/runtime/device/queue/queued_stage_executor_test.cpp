@@ -28,8 +28,8 @@ struct OnQueue {
   std::unique_ptr<QueuedStageExecutor> executor;
   OnQueue(const Config& config, std::size_t stage, int stages, Answering answers,
           BeginsWith begins = BeginsWith::kInitialWeights) {
-    executor = std::make_unique<QueuedStageExecutor>(config, plan_of(config, stage, stages), queue, answers,
-                                                     torch_math(), begins);
+    executor = std::make_unique<QueuedStageExecutor>(config, plan_of(config, stage, stages), queue,
+                                                     QueuedStageExecutor::Settings{answers, torch_math(), begins});
   }
 };
 

@@ -78,7 +78,8 @@ struct Stage {
   Stage(const Config& config, std::shared_ptr<FakeQueue> its_queue, std::size_t stage, int stages, Answering answers)
       : queue(std::move(its_queue)) {
     auto plan = (*partition(config.model, stages))[stage];
-    executor = std::make_unique<QueuedStageExecutor>(config, std::move(plan), queue, answers);
+    executor =
+        std::make_unique<QueuedStageExecutor>(config, std::move(plan), queue, QueuedStageExecutor::Settings{answers});
   }
 };
 

@@ -64,6 +64,23 @@ TEST(DeviceFit, SaysWhatWasUsedBesideWhatWasPlanned) {
                                                 HasSubstr("2 x 1.000 in flight, or 3.000 while it reduces")));
 }
 
+TEST(DeviceFit, HoldsTheOuterParametersAndWhatUpdatesOfThemNeed) {
+  Config config = exact_gpt2_small(2);
+  const auto need_in = [&config] {
+    const auto cut = cut_of(config).value();
+    return std::pair(device_need(config, cut, 0, 2), memory_need(config, cut, 0, 2));
+  };
+  const auto [every_step, of_step] = need_in();
+  config.sync.mode = SyncMode::kDiloco;
+  const auto [rounds, of_rounds] = need_in();
+  EXPECT_EQ(of_rounds.outer, 2 * of_rounds.weights) << "agreed parameters and momentum";
+  EXPECT_EQ(rounds.kept, every_step.kept + of_rounds.outer) << of_step.outer;
+  EXPECT_THAT(parts_of_need(rounds, of_rounds), HasSubstr(", outer "));
+  EXPECT_THAT(parts_of_need(every_step, of_step), Not(HasSubstr(", outer ")));
+  config.sync.outer_update = OuterUpdate::kEager;
+  EXPECT_EQ(need_in().first.kept, rounds.kept + need_in().second.outer - of_rounds.outer);
+}
+
 // What an H100's allocator had reserved at most, for GPT-2 124M in one process: GiB, within a twentieth.
 TEST(DeviceFit, IsNearWhatAnH100Used) {
   struct Seen {

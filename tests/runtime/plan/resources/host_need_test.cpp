@@ -52,12 +52,16 @@ TEST(HostNeed, SumsOverConnectionsComeThroughTheHost) {
   EXPECT_EQ(planned(by_nccl, 2).need.sums, 0U) << "they stay on the devices";
 }
 
-TEST(HostNeed, RoundsAreComputedOnTheHost) {
+TEST(HostNeed, RoundsAreSummedOnTheHost) {
   Config config = exact();
   config.sync.mode = SyncMode::kDiloco;
   const auto [need, parameters] = planned(config, 2);
   EXPECT_GT(need.state, 12 * parameters) << "outer parameters and momentum";
   EXPECT_GT(need.sums, 0U);
+  const std::uint64_t border = 2 * std::bit_ceil(std::uint64_t{4 * 1024 * 4 * 768});
+  EXPECT_EQ(need.pinned, border + std::bit_ceil(4 * parameters)) << "contributions and means come and go through it";
+  config.sync.fragments = 6;
+  EXPECT_LT(planned(config, 2).need.pinned, need.pinned) << "a fragment at a time";
 }
 
 TEST(HostNeed, ThePlanSaysIt) {
