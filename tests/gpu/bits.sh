@@ -140,19 +140,20 @@ rounds() {
   verdict "rounds: ${run#rounds-}" $? "$agreed agreed, ${lost:-0} processes lost, loss $(loss "$run") ($run.log)"
 }
 
-# Outer parameters lie on the card, and updates of them are computed there. What a round takes: the difference of the
-# two speeds, which agree after each second step and not at all.
+# Outer parameters lie on the card, and updates of them are computed there. The two speeds tell what a round takes: a
+# worker has one at each step, and none.
 part_rounds() {
   beside rounds one 1
   beside rounds one-again 1
-  beside rounds one-eager 1 --set sync.outer_update=eager
+  beside rounds one-slower 1 --set sync.outer_lr=0.5
   beside rounds two 2 --set sync.fragments=2
   beside rounds two-eager 2 --set sync.outer_update=eager --set sync.wire=int8
   together
-  [ -n "$(sha rounds-one)" ] && [ "$(sha rounds-one)" = "$(sha rounds-one-again)" ] &&
-    [ "$(sha rounds-one)" != "$(sha rounds-one-eager)" ]
-  verdict "rounds: repeat their bits" $? "$(sha rounds-one | cut -c1-12), eager ones $(sha rounds-one-eager | cut -c1-12)"
+  local ours other
+  ours=$(sha rounds-one) other=$(sha rounds-one-slower)
+  [ -n "$ours" ] && [ "$ours" = "$(sha rounds-one-again)" ] && [ "$ours" != "$other" ]
+  verdict "rounds: repeat their bits" $? "${ours:0:12}, of another outer rate ${other:0:12}"
   local worker=("${bf16[@]}" --set pipeline.stages=1 --set pipeline.replicas=1)
   speeds large-worker "$large_rows" "$large_microbatches" "${worker[@]}"
-  speeds large-worker-rounds "$large_rows" "$large_microbatches" "${worker[@]}" --set sync.mode=diloco --set sync.H=2
+  speeds large-worker-rounds "$large_rows" "$large_microbatches" "${worker[@]}" --set sync.mode=diloco --set sync.H=1
 }
