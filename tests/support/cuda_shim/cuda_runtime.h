@@ -2,7 +2,7 @@
 // a kernel's source is compiled unchanged as C++.
 //
 // Each thread of a block is a fiber (shim.h says in which order they run, and what is checked). Not covered: tensor
-// cores, asynchronous copies, the size of dynamic shared memory, the GPU's weak memory order.
+// cores, how many blocks a multiprocessor has at once, the GPU's weak memory order.
 #pragma once
 
 #include <cstddef>
@@ -46,15 +46,22 @@ enum cudaDeviceAttr {
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize, cudaFuncAttributePreferredSharedMemoryCarveout };
 cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
-template <class Kernel>
-cudaError_t cudaFuncSetAttribute(Kernel* /*kernel*/, cudaFuncAttribute /*attribute*/, int /*value*/) {
-  return cudaSuccess;
-}
 
 namespace shoal::shim {
 
+cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int value);
+
 using Body = void (*)(const void* arguments);
-void run_grid(const dim3& grid, const dim3& block, Body body, const void* arguments);
+struct Launch {
+  const void* kernel = nullptr;
+  const cudaLaunchConfig_t& config;
+  Body body = nullptr;
+  const void* arguments = nullptr;
+};
+cudaError_t run(const Launch& launch);
+
+// What CUDA has as an array of unknown size.
+void* dynamic_shared_memory();
 
 // Publishes this thread's value to its warp, waits for the others of the mask, and returns that of `lane`.
 std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned lane);
@@ -71,6 +78,16 @@ T shuffled(unsigned mask, T value, unsigned lane) {
 }
 
 }  // namespace shoal::shim
+
+template <class Kernel>
+cudaError_t cudaFuncSetAttribute(Kernel* kernel, cudaFuncAttribute attribute, int value) {
+  return shoal::shim::set_attribute(reinterpret_cast<const void*>(kernel), attribute, value);
+}
+
+// Copies into shared memory that are there when their thread has waited for them, and not before.
+void __pipeline_memcpy_async(void* shared, const void* from, std::size_t byte_count);
+void __pipeline_commit();
+void __pipeline_wait_prior(std::size_t later);
 
 void __syncthreads();
 void __syncwarp(unsigned mask = 0xFFFFFFFFU);
@@ -99,6 +116,5 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
                                Arguments&&... arguments) {
   const auto call = [&] { kernel(static_cast<Parameters>(arguments)...); };
   const auto body = [](const void* of) { (*static_cast<const decltype(call)*>(of))(); };
-  shoal::shim::run_grid(config->gridDim, config->blockDim, body, &call);
-  return cudaSuccess;
+  return shoal::shim::run({reinterpret_cast<const void*>(kernel), *config, body, &call});
 }

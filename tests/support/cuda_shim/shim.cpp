@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
@@ -32,7 +35,14 @@ constexpr std::size_t kStackBytes = (std::size_t{128} << 10U) + 320;  // a power
 constexpr std::size_t kFindingsMax = 100;
 constexpr std::size_t kAlignment = 256;  // as cudaMalloc's
 
+constexpr int kKib = 1024;
+constexpr std::size_t kSharedUnsaid = std::size_t{48} << 10U;  // a launch has so much of it without an attribute
+
 int shared_kib_of_device = kSharedKib;
+int shared_bytes_of_block() { return (shared_kib_of_device - 1) * kKib; }
+
+// Lies behind __bss_start, as other shared memory does.
+alignas(kAlignment) std::byte dynamic_shared[std::size_t{kSharedKibMost} * kKib];
 
 enum class State { kReady, kAtBarrier, kInWarp, kEnded };
 
@@ -60,6 +70,13 @@ struct Place {
 #endif
 }
 
+// A copy into shared memory, which its thread may read when it has waited for it.
+struct Copy {
+  void* to;
+  const void* from;
+  std::size_t byte_count;
+};
+
 struct Fiber {
   Place place;
   bool is_begun = false;
@@ -70,6 +87,7 @@ struct Fiber {
   std::uint64_t sent = 0;
   unsigned barriers_seen = 0;
   Moment moment;
+  std::deque<std::vector<Copy>> parts = {};  // of copies that are under way; the last part is open
 };
 
 std::uintptr_t address_of(const void* at) { return reinterpret_cast<std::uintptr_t>(at); }
@@ -105,17 +123,50 @@ class Device {
     barrier_count_ = 0;
   }
 
-  void run(const dim3& grid, const dim3& block, Body body, const void* arguments) {
-    gridDim = grid;
-    blockDim = block;
-    body_ = body;
-    arguments_ = arguments;
-    thread_count_ = block.x * block.y * block.z;
+  cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
+    if (value < 0 || value > shared_bytes_of_block()) return cudaErrorInvalidValue;
+    shared_of_kernels_[kernel] = static_cast<std::size_t>(value);
+    return cudaSuccess;
+  }
+
+  cudaError_t run(const Launch& launch) {
+    gridDim = launch.config.gridDim;
+    blockDim = launch.config.blockDim;
+    body_ = launch.body;
+    arguments_ = launch.arguments;
+    shared_bytes_ = launch.config.dynamicSmemBytes;
+    thread_count_ = blockDim.x * blockDim.y * blockDim.z;
     accesses_.begin_launch();
-    const unsigned block_count = grid.x * grid.y * grid.z;
+    const unsigned block_count = gridDim.x * gridDim.y * gridDim.z;
     const unsigned lost = plan_.fault.kind == FaultKind::kLostBlock ? 1 : 0;
-    if (thread_count_ > kThreadsMax) return find("a block of more than 1024 threads");
+    const auto said = shared_of_kernels_.find(launch.kernel);
+    const std::size_t most = std::max(kSharedUnsaid, said == shared_of_kernels_.end() ? 0 : said->second);
+    if (thread_count_ > kThreadsMax) return refuse("a block of more than 1024 threads");
+    if (shared_bytes_ > std::min<std::size_t>(most, static_cast<std::size_t>(shared_bytes_of_block()))) {
+      return refuse("a launch with more shared memory than its kernel may have");
+    }
     for (unsigned i = 0; i + lost < block_count; ++i) run_block(i);
+    return cudaSuccess;
+  }
+
+  void copy_later(const Copy& copy) {
+    if (current_->parts.empty()) current_->parts.emplace_back();
+    current_->parts.back().push_back(copy);
+  }
+  void end_part() {
+    if (current_->parts.empty()) current_->parts.emplace_back();
+    current_->parts.emplace_back();
+  }
+  void wait_prior(std::size_t later) {
+    auto& parts = current_->parts;
+    for (; parts.size() > later + 1; parts.pop_front()) {
+      for (const Copy& copy : parts.front()) {
+        touch(copy.from, copy.byte_count, false);
+        std::memcpy(copy.to, copy.from, copy.byte_count);
+        touch(copy.to, copy.byte_count, true);
+      }
+    }
   }
 
   void stop_at_barrier() {
@@ -140,6 +191,12 @@ class Device {
     ++current_->moment.warp_barriers;
   }
 
+  // Of a thread that ends.
+  void check_copies() {
+    const bool has_all = std::ranges::all_of(current_->parts, [](const auto& part) { return part.empty(); });
+    if (!has_all) find("a thread ended before copies that it had begun");
+  }
+
   [[nodiscard]] unsigned lane() const { return current_->moment.thread % kWarp; }
 
   void touch(const void* at, std::size_t size, bool is_write) {
@@ -151,6 +208,10 @@ class Device {
     const bool is_constant = access.at >= address_of(&__executable_start) && access.at < address_of(&__bss_start);
     if (is_constant || is_own(access.at)) return;
     const Moment now = current_->moment;
+    const bool is_dynamic = is_inside(access.at, dynamic_shared, sizeof(dynamic_shared));
+    if (is_dynamic && access.at + size > address_of(dynamic_shared) + shared_bytes_) {
+      return find("an access to shared memory behind that of the launch");
+    }
     const std::string wrong = is_shared ? accesses_.check_shared(access, now) : accesses_.check_global(access, now);
     if (!wrong.empty()) find(wrong);
   }
@@ -183,6 +244,10 @@ class Device {
   void find(const std::string& what) {
     if (findings_.size() < kFindingsMax) findings_.insert(what);
   }
+  cudaError_t refuse(const std::string& what) {
+    find(what);
+    return cudaErrorInvalidValue;
+  }
 
   void run_block(unsigned number) {
     blockIdx = dim3(number % gridDim.x, number / gridDim.x % gridDim.y, number / gridDim.x / gridDim.y);
@@ -206,6 +271,7 @@ class Device {
     fiber.state = State::kReady;
     fiber.barriers_seen = 0;
     fiber.moment = {block, thread, 0, 0};
+    fiber.parts.clear();
     const bool is_shifted = plan_.fault.kind == FaultKind::kShiftedThread && plan_.fault.at == thread;
     fiber.index = dim3(thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / blockDim.x / blockDim.y);
     if (is_shifted) ++fiber.index.x;
@@ -299,6 +365,8 @@ class Device {
   std::set<std::string> findings_;
   unsigned barrier_count_ = 0;
   Accesses accesses_;
+  std::map<const void*, std::size_t> shared_of_kernels_;  // which they may have, as was said
+  std::size_t shared_bytes_ = 0;                          // of a block of this launch
 };
 
 Device& device() {
@@ -311,6 +379,7 @@ void Device::enter() {
   Device& self = device();
   while (true) {
     self.body_(self.arguments_);
+    self.check_copies();
     self.yield(State::kEnded);
   }
 }
@@ -333,15 +402,23 @@ bool checks_accesses() {
 #endif
 }
 
-void run_grid(const dim3& grid, const dim3& block, Body body, const void* arguments) {
-  device().run(grid, block, body, arguments);
+cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+  return device().set_attribute(kernel, attribute, value);
 }
+cudaError_t run(const Launch& launch) { return device().run(launch); }
+void* dynamic_shared_memory() { return dynamic_shared; }
 std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned lane) {
   return device().exchange(mask, value, lane);
 }
 unsigned lane_of_this_thread() { return device().lane(); }
 
 }  // namespace shoal::shim
+
+void __pipeline_memcpy_async(void* shared, const void* from, std::size_t byte_count) {
+  shoal::shim::device().copy_later({shared, from, byte_count});
+}
+void __pipeline_commit() { shoal::shim::device().end_part(); }
+void __pipeline_wait_prior(std::size_t later) { shoal::shim::device().wait_prior(later); }
 
 void __syncthreads() { shoal::shim::device().stop_at_barrier(); }
 void __syncwarp(unsigned mask) { shoal::shim::device().stop_in_warp(mask); }
@@ -351,10 +428,10 @@ cudaError_t cudaGetDevice(int* device) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int /*device*/) {
-  constexpr int kKib = 1024;
+  using namespace shoal::shim;
   switch (attribute) {
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = shoal::shim::shared_kib_of_device * kKib; break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = (shoal::shim::shared_kib_of_device - 1) * kKib; break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = shared_kib_of_device * kKib; break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = shared_bytes_of_block(); break;
     case cudaDevAttrReservedSharedMemoryPerBlock: *value = kKib; break;
   }
   return cudaSuccess;

@@ -2,11 +2,13 @@
 //
 // A block's threads are fibers of one thread. Between two barriers each runs as far as it gets, one after the other, in
 // an order drawn from the seed. Found, whatever the order:
-//   * a thread that ends while others wait at a barrier or in a shuffle;
+//   * a thread that ends while others wait at a barrier or in a shuffle, or before copies that it has begun;
+//   * a launch with more shared memory than its kernel may have on the device;
 // and, where the kernels' accesses are instrumented (checks_accesses()):
 //   * a race: two threads of a block touch one byte between two barriers, or two blocks of one launch do, and one of
 //     them writes: a missing barrier, or a wrong index;
-//   * a read of shared memory that nobody of the block has written;
+//   * a read of shared memory that nobody of the block has written, as where a copy is not waited for;
+//   * an access to shared memory behind what the launch has of it;
 //   * an access outside of every array that the test has allocated.
 // The instrumentation is the compiler's (-fsanitize=thread); its functions are answered by accesses.cpp, not by a
 // sanitizer's library. With AddressSanitizer in its place only the orders and the first check are left.
@@ -47,8 +49,10 @@ void begin(const Plan& plan);
 // Returns the most barriers that a thread has passed in one block since begin().
 [[nodiscard]] unsigned barrier_count();
 
-// Sets the shared memory of a multiprocessor, KiB, of which a block has all but one at most. At first it is kSharedKib.
+// Sets the shared memory of a multiprocessor, KiB, of which a block has all but one at most: kSharedKib at first,
+// kSharedKibMost at most.
 inline constexpr int kSharedKib = 100;
+inline constexpr int kSharedKibMost = 228;
 void set_shared_kib(int kib);
 
 // Memory that kernels may touch. Freed memory is forgotten.

@@ -182,7 +182,7 @@ struct Kept {
 #ifdef __CUDACC__
     extern __shared__ Words memory[];
 #else
-    __shared__ Words memory[kSteps * kRowThreads];
+    auto* const memory = static_cast<Words*>(shim::dynamic_shared_memory());
 #endif
     return memory + threadIdx.x;
   }

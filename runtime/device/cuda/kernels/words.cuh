@@ -70,13 +70,15 @@ __device__ __forceinline__ void copy_later(Words* shared, const T* from) {
                  "l"(cache_policy<kHow>())
                  : "memory");
   }
-#else
-  *shared = load_words(from);
+#elif !defined(__CUDACC__)
+  __pipeline_memcpy_async(shared, from, sizeof(Words));
 #endif
 }
 __device__ __forceinline__ void end_part_of_copies() {
 #ifdef __CUDA_ARCH__
   asm volatile("cp.async.commit_group;" ::: "memory");
+#elif !defined(__CUDACC__)
+  __pipeline_commit();
 #endif
 }
 // Returns when all parts are there but for the last kLater of them.
@@ -84,6 +86,8 @@ template <unsigned kLater>
 __device__ __forceinline__ void wait_for_copies() {
 #ifdef __CUDA_ARCH__
   asm volatile("cp.async.wait_group %0;" ::"n"(kLater) : "memory");
+#elif !defined(__CUDACC__)
+  __pipeline_wait_prior(kLater);
 #endif
 }
 

@@ -16,6 +16,11 @@ enum class Mistake {
   kUnwrittenShared,  // reads shared memory that nobody has written
   kLonelyBarrier,    // half of the threads end before a barrier
   kLonelyShuffle,    // a shuffle names lanes that have ended
+  kCopies,           // none: reverses by copies into the launch's own shared memory, which it waits for
+  kMissingWait,      // reads a copy that it has not waited for
+  kForgottenCopy,    // ends before a copy
+  kTooFewBytes,      // has less shared memory than it copies into
+  kUnsaidBytes,      // has more than a kernel may have that does not say so
 };
 
 // values: [blocks * 64], in place.

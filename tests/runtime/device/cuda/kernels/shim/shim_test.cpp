@@ -7,6 +7,7 @@
 #include "tests/runtime/device/cuda/kernels/device_array.h"
 #include "tests/runtime/device/cuda/kernels/shim/faulty_kernels.h"
 #include "tests/support/cuda_shim/accesses.h"
+#include "tests/support/cuda_shim/cuda_runtime.h"
 
 namespace shoal::gpu::shim_test {
 namespace {
@@ -24,7 +25,7 @@ std::vector<float> counted() {
 std::vector<std::string> findings_of(Mistake mistake, shim::Order order) {
   DeviceArray<float> values(counted());
   shim::begin({order, 1, {}});
-  EXPECT_EQ(faulty::run(mistake, values.at(), kBlocks), kLaunched);
+  EXPECT_EQ(faulty::run(mistake, values.at(), kBlocks) == kLaunched, mistake != Mistake::kUnsaidBytes);
   return shim::findings();
 }
 
@@ -53,11 +54,52 @@ INSTANTIATE_TEST_SUITE_P(OfAccesses, ShimFinds,
                                          Case{Mistake::kSameElement, "writes what was"},
                                          Case{Mistake::kSameBlocks, "of block 0"},
                                          Case{Mistake::kBehindTheEnd, "outside of every array"},
-                                         Case{Mistake::kUnwrittenShared, "that nobody has written"}));
+                                         Case{Mistake::kUnwrittenShared, "that nobody has written"},
+                                         Case{Mistake::kMissingWait, "that nobody has written"},
+                                         Case{Mistake::kTooFewBytes, "behind that of the launch"}));
 
 TEST(Shim, FindsThreadsThatEndBeforeTheOthersAreThere) {
   EXPECT_TRUE(mentions(findings_of(Mistake::kLonelyBarrier, shim::Order::kUpwards), "ended while others wait"));
   EXPECT_TRUE(mentions(findings_of(Mistake::kLonelyShuffle, shim::Order::kUpwards), "lanes that have ended"));
+}
+
+TEST(Shim, FindsCopiesThatAreNotWaitedForAndSharedMemoryThatIsNotThere) {
+  EXPECT_TRUE(mentions(findings_of(Mistake::kForgottenCopy, shim::Order::kUpwards), "before copies that it had begun"));
+  EXPECT_TRUE(
+      mentions(findings_of(Mistake::kUnsaidBytes, shim::Order::kUpwards), "more shared memory than its kernel"));
+}
+
+// A copy is done when it is waited for, and not before.
+TEST(Shim, CopiesWhenTheThreadWaits) {
+  for (const shim::Order order : {shim::Order::kUpwards, shim::Order::kDownwards, shim::Order::kShuffled}) {
+    for (const Mistake mistake : {Mistake::kCopies, Mistake::kMissingWait}) {
+      DeviceArray<float> values(counted());
+      shim::begin({order, 1, {}});
+      ASSERT_EQ(faulty::run(mistake, values.at(), kBlocks), kLaunched);
+      std::vector<float> wanted = counted();
+      for (std::size_t block = 0; block < kBlocks; ++block) {
+        const auto begin = wanted.begin() + static_cast<std::ptrdiff_t>(block * 64);
+        std::reverse(begin, begin + 64);
+      }
+      EXPECT_EQ(values.values() == wanted, mistake == Mistake::kCopies) << "the control waits for too few";
+      const bool has_findings = !shim::findings().empty();
+      EXPECT_EQ(has_findings && shim::checks_accesses(), mistake != Mistake::kCopies && shim::checks_accesses());
+    }
+  }
+}
+
+// What a kernel may have is said for it once, and no device gives more than it has.
+TEST(Shim, GivesAKernelTheSharedMemoryThatWasAskedFor) {
+  const auto answer_on = [](int kib, int bytes) {
+    shim::set_shared_kib(kib);
+    static const int kernel = 0;
+    const auto answer = shim::set_attribute(&kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    shim::set_shared_kib(shim::kSharedKib);
+    return answer;
+  };
+  EXPECT_EQ(answer_on(100, 99 * 1024), cudaSuccess);
+  EXPECT_EQ(answer_on(100, 99 * 1024 + 1), cudaErrorInvalidValue);
+  EXPECT_EQ(answer_on(228, 227 * 1024), cudaSuccess);
 }
 
 TEST(Shim, FindsNothingInAKernelWithoutMistake) {
