@@ -214,6 +214,7 @@ nlohmann::ordered_json machine_json(const MachineStatus& machine) {
           {"threads", offer.threads == 0 ? Json() : Json(offer.threads)},
           {"memory_bytes", offer.memory_bytes == 0 ? Json() : Json(offer.memory_bytes)},
           {"host_bytes", offer.host_bytes == 0 ? Json() : Json(offer.host_bytes)},
+          {"machine_id", offer.machine == 0 ? Json() : Json(std::to_string(offer.machine))},
           {"up_mbit_s", stated(offer.up_bit_s, 1e-6)},
           {"down_mbit_s", stated(offer.down_bit_s, 1e-6)},
           {"utilisation", share(figures.utilisation)},

@@ -379,6 +379,7 @@ const CommandSpec& worker_node_command() {
                                     {"--device", kValue, "D", "cpu, cuda:N, or paced:MS"},
                                     {"--device-index", kValue, "N", "number of the worker in its node"},
                                     {"--keeper", kValue, "N", "number of its keeper, the same for all its starts"},
+                                    {"--machine", kValue, "N", "number of the machine beneath its node; 0: not known"},
                                     {"--name", kValue, "NAME", "of the node"},
                                     {"--threads", kValue, "N", "compute threads per stage"},
                                     {"--memory", kValue, "B", "what it gives"},
@@ -463,6 +464,9 @@ Result<WorkerNodeOptions> worker_node_options(const Options& options) {
     if (!count) return count.failure();
     *number = static_cast<std::uint32_t>(count->value_or(0));
   }
+  const auto machine = options.count("--machine", 0);
+  if (!machine) return machine.failure();
+  worker.machine = machine->value_or(0);
   const auto threads = options.count("--threads", 1, kThreadsMax);
   if (!threads) return threads.failure();
   if (*threads) worker.threads = static_cast<int>(**threads);

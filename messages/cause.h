@@ -11,7 +11,7 @@
 namespace shoal {
 
 // Checked at hello. Raise it with any change of a schema that an older node cannot read, or of what members compare.
-inline constexpr std::uint32_t kProtocolVersion = 20;
+inline constexpr std::uint32_t kProtocolVersion = 21;
 
 struct Cause {
   RunId run;

@@ -36,6 +36,7 @@ struct MachineOffer {
   downBitS @5 :UInt64;
   isGpu @6 :Bool;
   hostBytes @7 :UInt64;
+  machine @8 :UInt64;
 }
 
 struct DevicePeak {

@@ -59,7 +59,8 @@ struct MachineOffer {
   std::uint64_t up_bit_s = 0;
   std::uint64_t down_bit_s = 0;
   bool is_gpu = false;           // the memory is a GPU's
-  std::uint64_t host_bytes = 0;  // the machine's memory, for all workers of its node together
+  std::uint64_t host_bytes = 0;  // the machine's memory, for all workers on it together
+  std::uint64_t machine = 0;     // equal where the same memory is meant (base/machine/machine_identity.h)
   friend bool operator==(const MachineOffer&, const MachineOffer&) = default;
 };
 

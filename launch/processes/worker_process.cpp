@@ -202,8 +202,8 @@ void tell_planned(const ExecutorConfig& wanted) {
   if (planned) log_info("node_agent", "stage ", wanted.stage, " is planned on ", wanted.device, " with ", *planned);
 }
 
-// P-25c. Memory and rates are of this worker alone: its keeper has dealt out the node's. What lies beneath it is
-// its machine's whole memory.
+// P-25c. Memory and rates are of this worker alone: its keeper has dealt out the node's. What lies beneath it is its
+// machine's whole memory, for the workers of all nodes there.
 MachineOffer offer_of(const WorkerNodeOptions& options, DeviceProbe& probe) {
   MachineOffer offer;
   const auto pace_ms = pace_ms_of(options.device);
@@ -215,6 +215,7 @@ MachineOffer offer_of(const WorkerNodeOptions& options, DeviceProbe& probe) {
   const auto free_bytes = is_on_gpu ? free_device_memory(options.device) : available_memory();
   offer.memory_bytes = memory_offered(options.limits, free_bytes);
   offer.host_bytes = host_memory_offered(is_on_gpu, options.device_index, whole_memory());
+  offer.machine = options.machine;
   offer.up_bit_s = options.limits.up_bit_s.value_or(0);
   offer.down_bit_s = options.limits.down_bit_s.value_or(0);
   return offer;

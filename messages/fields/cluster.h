@@ -40,6 +40,7 @@ SHOAL_FIELDS(MachineOffer) {
   FIELD(down_bit_s, DownBitS);
   FIELD(is_gpu, IsGpu);
   FIELD(host_bytes, HostBytes);
+  FIELD(machine, Machine);
 }
 
 SHOAL_FIELDS(DevicePeak) {

@@ -251,8 +251,11 @@ TEST(StatusJson, NamesTheBranchThatAPersonBegan) {
   EXPECT_THAT(status_json(report),
               HasSubstr(R"("machines":[{"name":"a","device":"cpu","gflops_per_thread":38.0,)"
                         R"("forward_ms":null,"threads":null,"memory_bytes":24000000000,"host_bytes":null,)"
+                        R"("machine_id":null,)"
                         R"("up_mbit_s":50.0,"down_mbit_s":null,"utilisation":0.33333,"mfu":null,)"
                         R"("used_bytes":300,"peak_bytes":null}])"));
+  report.machines[0].offer.machine = 18'446'744'073'709'551'615U;
+  EXPECT_THAT(status_json(report), HasSubstr(R"("machine_id":"18446744073709551615","up)")) << "no double holds it";
   EXPECT_THAT(status_json(StatusReport{}, {}, BranchRecord{"lower", Branch{1}, 5, {}, ""}),
               HasSubstr(R"("begun":{"name":"lower","from":5},"actors":[])"));
 }

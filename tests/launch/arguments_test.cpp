@@ -175,6 +175,16 @@ TEST(Arguments, AFileOfATokenIsReadOnlyWhenItIsNeeded) {
   EXPECT_EQ(worker->token, "@/nowhere");
 }
 
+TEST(Arguments, AWorkerIsOnTheMachineThatItsKeeperNames) {
+  const auto of_words = [](std::vector<std::string> words) {
+    words.insert(words.end(), {"--join", "a:1", "--certs", "c"});
+    return worker_node_options(given(worker_node_command(), words));
+  };
+  EXPECT_EQ(of_words({"--machine", "18446744073709551615"})->machine, 18'446'744'073'709'551'615U);
+  EXPECT_EQ(of_words({})->machine, 0U) << "nobody knows";
+  EXPECT_FALSE(of_words({"--machine", "18446744073709551616"}).ok());
+}
+
 TEST(Arguments, ASingleRunHasNoNodes) {
   EXPECT_FALSE(train_options(given(command_named("train"), {"--single", "--nodes", "2"})).ok());
   EXPECT_FALSE(train_options(given(command_named("train"), {"--nodes", "1000000"})).ok());

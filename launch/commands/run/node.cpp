@@ -21,6 +21,7 @@
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
+#include "runtime/base/machine/machine_identity.h"
 #include "runtime/base/machine/scratch_folder.h"
 #include "runtime/executor/poison_hook.h"
 #include "runtime/transport/control/node_certificate.h"
@@ -72,22 +73,29 @@ void add_share(const char* option, const std::optional<std::uint64_t>& whole, st
   if (whole) arguments.insert(arguments.end(), {option, compose(*whole / devices)});
 }
 
+// Holds what is the same for all workers of a node, and for all their starts.
+struct KeptBy {
+  std::string folder;
+  std::uint32_t keeper = 0;
+  std::uint64_t machine = 0;  // 0: nobody knows
+};
+
 // Tells this keeper's starts from those of another one of the same name.
 std::uint32_t draw_keeper() {
   std::random_device device;
   return std::max(1U, static_cast<std::uint32_t>(device()));
 }
 
-Result<Ward> worker_ward(const NodeOptions& node, const std::string& kept, std::uint32_t keeper, std::size_t index) {
+Result<Ward> worker_ward(const NodeOptions& node, const KeptBy& by, std::size_t index) {
   Ward ward;
   ward.name = node.devices.size() == 1 ? node.name : compose(node.name, " device ", index);
   auto& arguments = ward.program.arguments;
   arguments = {program_folder() + "/shoal-worker", "node", "--name", node.name};
   for (const auto& address : node.join) arguments.insert(arguments.end(), {"--join", address});
-  if (node.token) arguments.insert(arguments.end(), {"--token", *node.token, "--keep", node.certs.value_or(kept)});
+  if (node.token) arguments.insert(arguments.end(), {"--token", *node.token, "--keep", node.certs.value_or(by.folder)});
   if (!node.token && node.certs) arguments.insert(arguments.end(), {"--certs", *node.certs});
   arguments.insert(arguments.end(), {"--device", node.devices[index], "--device-index", compose(index)});
-  arguments.insert(arguments.end(), {"--keeper", compose(keeper)});
+  arguments.insert(arguments.end(), {"--keeper", compose(by.keeper), "--machine", compose(by.machine)});
   if (node.listen) {
     const auto address = with_port_after(*node.listen, static_cast<std::uint32_t>(index));
     if (!address) return address.failure();
@@ -98,8 +106,8 @@ Result<Ward> worker_ward(const NodeOptions& node, const std::string& kept, std::
   add_share("--limit-up", node.limits.up_bit_s, node.devices.size(), arguments);
   add_share("--limit-down", node.limits.down_bit_s, node.devices.size(), arguments);
   if (node.trace) arguments.insert(arguments.end(), {"--trace", *node.trace});
-  if (node.streams) arguments.insert(arguments.end(), {"--stream", kept});
-  ward.crash_note = compose(kept, "/note-", index);
+  if (node.streams) arguments.insert(arguments.end(), {"--stream", by.folder});
+  ward.crash_note = compose(by.folder, "/note-", index);
   arguments.insert(arguments.end(), {"--note", ward.crash_note});
   ward.excuse = blame_peers(ward.name, peer_note_beside(ward.crash_note));
   ward.limits.final_codes = {0, 2, 3, 4, 5};  // 3 to 5 also when the run has ended so
@@ -159,9 +167,9 @@ Result<int> run_node(const NodeOptions& given) {
   }
   const auto grace = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.grace_s));
   Keeper keeper({Duration::zero(), grace});
-  const std::uint32_t number = draw_keeper();
+  const KeptBy by{kept->path().string(), draw_keeper(), machine_identity()};
   for (std::size_t i = 0; i < options.devices.size(); ++i) {
-    auto ward = worker_ward(options, kept->path().string(), number, i);
+    auto ward = worker_ward(options, by, i);
     if (!ward) return ward.failure();
     if (auto status = keeper.add(std::move(*ward)); !status) return status.failure();
   }

@@ -47,6 +47,7 @@ struct WorkerNodeOptions {
   std::string device = "cpu";        // cpu | cuda:N | paced:MS
   std::uint32_t device_index = 0;    // among the node's workers
   std::uint32_t keeper = 0;          // its keeper's number in the run; 0: nobody starts it again
+  std::uint64_t machine = 0;         // that its node is on (base/machine/machine_identity.h)
   std::string name;
   std::optional<int> threads;  // compute threads per stage; else the run's
   NodeLimits limits;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string_view>
+#include <vector>
 
 namespace shoal {
 namespace {
@@ -38,18 +39,21 @@ struct GroupFiles {
 constexpr GroupFiles kVersion2{"memory.max", "memory.current", "inactive_file"};
 constexpr GroupFiles kVersion1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
 
+struct Group {
+  fs::path folder;
+  const GroupFiles* files;
+};
+
 // Answers a question about a group. Nothing: it has no limit.
-using OfGroup = std::optional<std::uint64_t> (*)(const fs::path& group, const GroupFiles& files);
+using OfGroup = std::optional<std::uint64_t> (*)(const Group& group);
 
-std::optional<std::uint64_t> limit_in(const fs::path& group, const GroupFiles& files) {
-  return number_in(group / files.limit);
-}
+std::optional<std::uint64_t> limit_in(const Group& group) { return number_in(group.folder / group.files->limit); }
 
-std::optional<std::uint64_t> left_in(const fs::path& group, const GroupFiles& files) {
-  const auto limit = number_in(group / files.limit);
+std::optional<std::uint64_t> left_in(const Group& group) {
+  const auto limit = limit_in(group);
   if (!limit) return std::nullopt;
-  const std::uint64_t used = number_in(group / files.used).value_or(0);
-  const std::uint64_t given_back = named_in(group / "memory.stat", files.given_back).value_or(0);
+  const std::uint64_t used = number_in(group.folder / group.files->used).value_or(0);
+  const std::uint64_t given_back = named_in(group.folder / "memory.stat", group.files->given_back).value_or(0);
   return *limit - std::min(*limit, used - std::min(used, given_back));
 }
 
@@ -57,18 +61,14 @@ std::optional<std::uint64_t> least(std::optional<std::uint64_t> a, std::optional
   return a && b ? std::min(*a, *b) : a ? a : b;
 }
 
-// The least of the group and of those around it. In a container the path may be the host's: what is not there is passed
-// over, and the root is the container's.
-std::optional<std::uint64_t> least_up_from(const fs::path& root, const fs::path& own, const GroupFiles& files,
-                                           OfGroup asked) {
-  std::optional<std::uint64_t> found = asked(root, files);
-  fs::path group = root;
+// Adds the group and those around it, the outermost first. In a container the path may be the host's: what is not there
+// has no limit, and the root is the container's.
+void add_down_to(const fs::path& root, const fs::path& own, const GroupFiles& files, std::vector<Group>& groups) {
+  groups.push_back({root, &files});
   for (const fs::path& part : own.relative_path()) {
-    if (part == "..") return found;  // a group beside the root that this process sees
-    group /= part;
-    found = least(found, asked(group, files));
+    if (part == "..") return;  // a group beside the root that this process sees
+    groups.push_back({groups.back().folder / part, &files});
   }
-  return found;
 }
 
 bool names_memory(std::string_view controllers) {
@@ -76,8 +76,9 @@ bool names_memory(std::string_view controllers) {
 }
 
 // Reads lines of "number:controllers:path"; version 2 has one without controllers.
-std::optional<std::uint64_t> least_of_groups(const MemoryFiles& files, OfGroup asked) {
-  std::optional<std::uint64_t> found = asked(files.groups, kVersion2);
+std::vector<Group> groups_around(const MemoryFiles& files) {
+  std::vector<Group> groups;
+  add_down_to(files.groups, {}, kVersion2, groups);
   std::ifstream own(files.own_group);
   for (std::string line; std::getline(own, line);) {
     const auto first = line.find(':');
@@ -85,19 +86,18 @@ std::optional<std::uint64_t> least_of_groups(const MemoryFiles& files, OfGroup a
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const std::string path = line.substr(second + 1);
-    if (controllers.empty()) found = least(found, least_up_from(files.groups, path, kVersion2, asked));
-    if (names_memory(controllers)) {
-      found = least(found, least_up_from(fs::path(files.groups) / "memory", path, kVersion1, asked));
-    }
+    if (controllers.empty()) add_down_to(files.groups, path, kVersion2, groups);
+    if (names_memory(controllers)) add_down_to(fs::path(files.groups) / "memory", path, kVersion1, groups);
   }
-  return found;
+  return groups;
 }
 
 // The system's figure of this name, within the groups.
 std::optional<std::uint64_t> memory_named(const std::string& name, const MemoryFiles& files, OfGroup asked) {
-  auto of_system = named_in(files.meminfo, name);
-  if (of_system) *of_system *= 1024;
-  return least(of_system, least_of_groups(files, asked));
+  auto found = named_in(files.meminfo, name);
+  if (found) *found *= 1024;
+  for (const Group& group : groups_around(files)) found = least(found, asked(group));
+  return found;
 }
 
 }  // namespace
@@ -108,6 +108,15 @@ std::optional<std::uint64_t> whole_memory(const MemoryFiles& files) {
 
 std::optional<std::uint64_t> available_memory(const MemoryFiles& files) {
   return memory_named("MemAvailable:", files, left_in);
+}
+
+std::optional<std::string> bounding_group(const MemoryFiles& files) {
+  const auto bytes = whole_memory(files);
+  for (const Group& group : groups_around(files)) {
+    const auto limit = limit_in(group);
+    if (limit && limit == bytes) return group.folder.string();
+  }
+  return std::nullopt;
 }
 
 std::optional<ProcessMemory> process_memory(const std::string& status) {

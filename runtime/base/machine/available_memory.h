@@ -19,6 +19,8 @@ struct MemoryFiles {
 
 // Bytes, whoever has them now. Nothing: the system does not say.
 [[nodiscard]] std::optional<std::uint64_t> whole_memory(const MemoryFiles& files = {});
+// The folder of the group that bounds whole_memory(), the outermost of several with that limit. Nothing: none does.
+[[nodiscard]] std::optional<std::string> bounding_group(const MemoryFiles& files = {});
 // Bytes. Nothing: the system does not say.
 [[nodiscard]] std::optional<std::uint64_t> available_memory(const MemoryFiles& files = {});
 

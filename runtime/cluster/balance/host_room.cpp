@@ -1,7 +1,11 @@
-// Nodes are numbered as they come.
+// Machines are numbered as they come.
 #include "runtime/cluster/balance/host_room.h"
 
+#include <algorithm>
 #include <map>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/text/enumerate.h"
 
 namespace shoal {
 namespace {
@@ -11,12 +15,13 @@ constexpr std::uint64_t kEndless = ~std::uint64_t{0};
 }  // namespace
 
 HostRoom::HostRoom(const std::vector<Worker>& workers) {
-  std::map<std::string, std::size_t> numbers;
+  std::map<MachineName, std::size_t> numbers;
   for (const Worker& worker : workers) {
-    const std::size_t node = numbers.try_emplace(worker.node, numbers.size()).first->second;
-    if (node == left_.size()) left_.push_back(kEndless);
-    left_[node] = std::min(left_[node], host_memory_given(worker.offer));
-    node_of_.push_back(node);
+    const MachineName name = machine_beneath(worker.node, worker.offer);
+    const std::size_t machine = numbers.try_emplace(name, numbers.size()).first->second;
+    if (machine == left_.size()) left_.push_back(kEndless);
+    left_[machine] = std::min(left_[machine], host_memory_given(worker.offer));
+    machine_of_.push_back(machine);
     is_gpu_.push_back(worker.offer.is_gpu);
   }
 }
@@ -28,14 +33,14 @@ bool HostRoom::holds(std::size_t worker, std::uint64_t comes, std::uint64_t goes
 }
 
 void HostRoom::take(std::size_t worker, std::uint64_t bytes) {
-  if (is_bounded(worker)) left_[node_of_[worker]] -= bytes;
+  if (is_bounded(worker)) left_[machine_of_[worker]] -= bytes;
 }
 
 void HostRoom::give_back(std::size_t worker, std::uint64_t bytes) {
-  if (is_bounded(worker)) left_[node_of_[worker]] += bytes;
+  if (is_bounded(worker)) left_[machine_of_[worker]] += bytes;
 }
 
-// Counts those of a node first that take less.
+// Counts those on a machine first that take less.
 std::size_t HostRoom::takers(const std::vector<std::size_t>& workers, const HostTake& each) const {
   std::vector<std::uint64_t> left = left_;
   std::size_t count = 0;
@@ -43,13 +48,29 @@ std::size_t HostRoom::takers(const std::vector<std::size_t>& workers, const Host
   for (const bool is_gpu : {are_gpus_first, !are_gpus_first}) {
     const std::uint64_t bytes = is_gpu ? each.on_gpu : each.on_processor;
     for (const std::size_t worker : workers) {
-      std::uint64_t& of_node = left[node_of_[worker]];
-      if (is_gpu_[worker] != is_gpu || bytes > of_node) continue;
-      if (of_node != kEndless) of_node -= bytes;
+      std::uint64_t& of_machine = left[machine_of_[worker]];
+      if (is_gpu_[worker] != is_gpu || bytes > of_machine) continue;
+      if (of_machine != kEndless) of_machine -= bytes;
       ++count;
     }
   }
   return count;
+}
+
+std::string nodes_beside(std::size_t worker, const std::vector<Worker>& workers, const HostRoom& room) {
+  constexpr std::size_t kNamed = 3;  // of more, one fewer is named
+  std::vector<std::string> nodes;
+  for (std::size_t other = 0; other < workers.size(); ++other) {
+    const std::string& node = workers[other].node;
+    const bool is_new = std::ranges::find(nodes, node) == nodes.end();
+    if (is_new && room.share(worker, other)) nodes.push_back(node);
+  }
+  if (nodes.size() > kNamed) {
+    const std::string others = compose(nodes.size() - (kNamed - 1), " other nodes");
+    nodes.resize(kNamed - 1);
+    nodes.push_back(others);
+  }
+  return enumerate(nodes);
 }
 
 }  // namespace shoal

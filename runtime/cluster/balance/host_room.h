@@ -1,4 +1,4 @@
-// Memory of the machines beneath the devices: what the workers of a node take of it together (P-25c).
+// Memory of the machines beneath the devices: what the workers on one take of it together, of whatever nodes (P-25c).
 //
 // Each worker states the whole of it; where they differ, the least counts, and where none does, there is no bound. A
 // worker is named by its place in a list. Pure.
@@ -26,10 +26,10 @@ class HostRoom {
  public:
   explicit HostRoom(const std::vector<Worker>& workers);
 
-  // Returns what the machine of the worker's node has beside what is taken; the largest number there is: no bound.
-  [[nodiscard]] std::uint64_t left(std::size_t worker) const { return left_[node_of_[worker]]; }
+  // Returns what the worker's machine has beside what is taken; the largest number there is: no bound.
+  [[nodiscard]] std::uint64_t left(std::size_t worker) const { return left_[machine_of_[worker]]; }
   // Says whether two workers share a machine.
-  [[nodiscard]] bool share(std::size_t one, std::size_t other) const { return node_of_[one] == node_of_[other]; }
+  [[nodiscard]] bool share(std::size_t one, std::size_t other) const { return machine_of_[one] == machine_of_[other]; }
   // Says whether there is room for so much where so much goes.
   [[nodiscard]] bool holds(std::size_t worker, std::uint64_t comes, std::uint64_t goes = 0) const;
   void take(std::size_t worker, std::uint64_t bytes);
@@ -41,9 +41,12 @@ class HostRoom {
  private:
   [[nodiscard]] bool is_bounded(std::size_t worker) const;
 
-  std::vector<std::size_t> node_of_;
+  std::vector<std::size_t> machine_of_;
   std::vector<bool> is_gpu_;
-  std::vector<std::uint64_t> left_;  // by node
+  std::vector<std::uint64_t> left_;  // by machine
 };
+
+// Names the machine beneath a worker by the nodes on it: "a", "a and b", "a, b and 7 other nodes".
+[[nodiscard]] std::string nodes_beside(std::size_t worker, const std::vector<Worker>& workers, const HostRoom& room);
 
 }  // namespace shoal

@@ -138,7 +138,7 @@ class Places {
   [[nodiscard]] std::uint64_t host_bytes(std::size_t worker, std::size_t stage) const {
     return host_memory_on(workers_[worker].offer, need_of(wanted_.needs, stage));
   }
-  // Says whether it would, if no other worker of its node served any.
+  // Says whether it would, if no other worker on its machine served any.
   [[nodiscard]] bool fits_alone(std::size_t worker, std::size_t stage) const {
     return fits(workers_[worker].offer, need_of(wanted_.needs, stage));
   }
@@ -377,6 +377,10 @@ std::uint64_t memory_given(const MachineOffer& offer) {
 
 std::uint64_t host_memory_given(const MachineOffer& offer) {
   return offer.host_bytes == 0 ? std::numeric_limits<std::uint64_t>::max() : offer.host_bytes;
+}
+
+MachineName machine_beneath(const std::string& node, const MachineOffer& offer) {
+  return {offer.machine, offer.machine == 0 ? node : std::string()};
 }
 
 namespace {

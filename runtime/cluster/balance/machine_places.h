@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/cluster/placement.h"
@@ -62,13 +63,18 @@ struct PlacesWanted {
 // GPU.
 [[nodiscard]] std::uint64_t host_memory_of(const MachineOffer& offer, const std::vector<StageNeed>& needs);
 
-// Says whether a machine could serve all of these stages at once (P-25c), and no other worker of its node any.
+// Says whether a worker could serve all of these stages at once (P-25c), and no other one on its machine any.
 [[nodiscard]] bool fits_together(const MachineOffer& offer, const std::vector<StageNeed>& needs);
 
 // Bytes that a machine gives; the largest number there is: it did not state any.
 [[nodiscard]] std::uint64_t memory_given(const MachineOffer& offer);
-// Bytes that its machine has for all workers of its node together; likewise.
+// Bytes that its machine has for all workers on it together; likewise.
 [[nodiscard]] std::uint64_t host_memory_given(const MachineOffer& offer);
+
+// Names the machine beneath a worker of the node: by what the worker stated, or by its node where it does not know. An
+// identity that nobody knows is nobody else's.
+using MachineName = std::pair<std::uint64_t, std::string>;
+[[nodiscard]] MachineName machine_beneath(const std::string& node, const MachineOffer& offer);
 
 // Microbatches per second that a machine adds to a stage, counted by their forwards; in a unit of its own where nothing
 // is known.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/ensure.h"
 #include "runtime/base/text/enumerate.h"
 #include "runtime/base/text/quantity_words.h"
 #include "runtime/cluster/balance/host_room.h"
@@ -129,7 +130,7 @@ std::string device_refusal(const std::vector<Worker>& workers, const PlacesWante
                  "stages that need less: ", settings_words(workers, memories[misfits.back().places - 1]));
 }
 
-// The same of the machines beneath the workers, which those of a node share.
+// The same of the machines beneath the workers, which those on one share.
 std::vector<Misfit> host_misfits_of(const std::vector<Worker>& workers, const PlacesWanted& wanted) {
   const bool has_gpus = std::ranges::any_of(workers, is_on_gpu);
   const bool has_processors = !std::ranges::all_of(workers, is_on_gpu);
@@ -153,35 +154,38 @@ std::vector<Misfit> host_misfits_of(const std::vector<Worker>& workers, const Pl
   return misfits;
 }
 
-// The node with most room, of those whose machines have a bound.
+// The machine with most room, of those that have a bound: by a worker that states it.
 struct Roomiest {
-  std::string name;
+  std::string nodes;
   std::uint64_t bytes = 0;
   std::size_t workers = 0;
 };
-Roomiest roomiest_node(const std::vector<Worker>& workers) {
+Roomiest roomiest_machine(const std::vector<Worker>& workers) {
   const HostRoom room(workers);
-  Roomiest most;
+  std::optional<std::size_t> most;
   for (std::size_t i = 0; i < workers.size(); ++i) {
-    if (workers[i].offer.host_bytes > 0 && room.left(i) > most.bytes) most = {workers[i].node, room.left(i), 0};
+    if (workers[i].offer.host_bytes > 0 && (!most || room.left(i) > room.left(*most))) most = i;
   }
-  most.workers = static_cast<std::size_t>(std::ranges::count(workers, most.name, &Worker::node));
-  return most;
+  ENSURE(most, "a machine that holds too little has a bound");
+  Roomiest found{nodes_beside(*most, workers, room), room.left(*most), 0};
+  for (std::size_t i = 0; i < workers.size(); ++i) found.workers += room.share(i, *most) ? 1 : 0;
+  return found;
 }
 
 // Adds to what is said of the needs what the machines have, and what would do.
 std::string host_refusal(const std::string& needs, const std::vector<Worker>& workers, const PlacesWanted& wanted) {
-  const Roomiest most = roomiest_node(workers);
+  const Roomiest most = roomiest_machine(workers);
   const bool has_gpus = std::ranges::any_of(workers, is_on_gpu);
-  return compose(needs, " (", most.name, " has ", size_text(most.bytes), " for ", counted(most.workers, "worker"),
-                 "); another node would do, or ", fewer_replicas(workers, wanted), "stages that need less: ",
-                 has_gpus ? kHostSettings : settings_words(workers, most.bytes / most.workers));
+  return compose(
+      needs, " (the machine of ", most.nodes, " has ", size_text(most.bytes), " for ", counted(most.workers, "worker"),
+      "); a node on another machine would do, or ", fewer_replicas(workers, wanted),
+      "stages that need less: ", has_gpus ? kHostSettings : settings_words(workers, most.bytes / most.workers));
 }
 
 std::string host_misfit_words(const std::vector<Misfit>& misfits) {
   std::string text;
   for (const Misfit& misfit : misfits) {
-    text += compose(text.empty() ? "" : "; ", need_words(misfit), " of host memory, and the nodes have room for ",
+    text += compose(text.empty() ? "" : "; ", need_words(misfit), " of host memory, and the machines have room for ",
                     misfit.have, " where ", misfit.places, " ", is_or_are(misfit.places), " needed");
   }
   return text;
@@ -193,7 +197,7 @@ std::string host_sum_words(const std::vector<Worker>& workers, const PlacesWante
   for (std::size_t stage = 0; stage < wanted.replicas.size(); ++stage) {
     sum += wanted.replicas[stage] * host_memory_of(workers.front().offer, {need_of(wanted.needs, stage)});
   }
-  return compose("the replicas together need ", size_text(sum), " of host memory, and do not fit into the nodes");
+  return compose("the replicas together need ", size_text(sum), " of host memory, and do not fit into the machines");
 }
 
 }  // namespace
@@ -224,7 +228,8 @@ std::string host_fits_nowhere(const std::string& name, const MachineOffer& offer
     if (!least || candidate < *least) least = candidate;
   }
   return compose(name, ": no stage fits: stage ", least->second, " needs ", size_text(least->first),
-                 " of host memory, the node has ", size_text(offer.host_bytes), "; another node would do, or ",
+                 " of host memory, its machine has ", size_text(offer.host_bytes),
+                 "; a node on another machine would do, or ",
                  "stages that need less: ", offer.is_gpu ? kHostSettings : kProcessorSettings);
 }
 

@@ -16,7 +16,7 @@ namespace shoal {
 // workers anyway. Asked only where nothing was found.
 [[nodiscard]] std::string memory_refusal(const std::vector<Worker>& workers, const PlacesWanted& wanted);
 
-// Says that a worker fits no stage. offer: what it gives, its host_bytes as other workers of its node leave them.
+// Says that a worker fits no stage. offer: what it gives, its host_bytes as other workers on its machine leave them.
 // Empty: it fits one.
 [[nodiscard]] std::string fits_nowhere(const std::string& name, const MachineOffer& offer,
                                        const std::vector<StageNeed>& needs);

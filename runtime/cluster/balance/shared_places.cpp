@@ -167,16 +167,19 @@ std::string host_refusal_of_sharing(const std::vector<Worker>& workers, const Pl
   std::vector<Worker> alone = workers;
   for (Worker& worker : alone) worker.offer.host_bytes = 0;
   if (!place_shared(alone, wanted)) return {};
-  std::map<std::string, std::uint64_t> given;  // by node
+  std::map<MachineName, std::pair<std::uint64_t, std::size_t>> given;  // and a worker there
   const HostRoom hosts(workers);
   for (std::size_t i = 0; i < workers.size(); ++i) {
-    if (workers[i].offer.host_bytes > 0) given[workers[i].node] = hosts.left(i);
+    const Worker& worker = workers[i];
+    if (worker.offer.host_bytes > 0) given.try_emplace(machine_beneath(worker.node, worker.offer), hosts.left(i), i);
   }
-  const auto largest = std::ranges::max_element(given, {}, [](const auto& one) { return one.second; });
-  const std::string has = compose(largest->first, " has ", size_text(largest->second));
-  return compose("the stages do not fit into the host memory of ", counted(given.size(), "node"), ": one replica of ",
-                 "each needs ", size_text(host_memory_of(workers.front().offer, wanted.needs)), " of it, ", has,
-                 given.size() == 1 ? "" : ", the largest", "; another node, or more pipeline.stages, help");
+  const auto [bytes, on] =
+      std::ranges::max_element(given, {}, [](const auto& one) { return one.second.first; })->second;
+  const std::string has = compose("that of ", nodes_beside(on, workers, hosts), " has ", size_text(bytes));
+  return compose("the stages do not fit into the host memory of ", counted(given.size(), "machine"),
+                 ": one replica of ", "each needs ", size_text(host_memory_of(workers.front().offer, wanted.needs)),
+                 " of it, ", has, given.size() == 1 ? "" : ", the largest",
+                 "; a node on another machine, or more pipeline.stages, help");
 }
 
 }  // namespace

@@ -127,8 +127,8 @@ void JoinDuty::place(Instant now, Answers& answers) {
   for (const FreeWorker& free : question(now).free) refuse(free, answers);
 }
 
-// Once for each process that fits no stage, whatever its node serves beside it: what it gives does not change while it
-// lives.
+// Once for each process that fits no stage, whatever its machine serves beside it: what it gives does not change while
+// it lives.
 void JoinDuty::refuse(const FreeWorker& free, Answers& answers) {
   const MachineOffer& stated = truth_.roster.processes.find(free.worker.process)->join.offer;
   const std::string why = fits_nowhere(free.name, stated, truth_.config.needs);

@@ -19,7 +19,7 @@ std::string offer_text(const MachineOffer& offer) {
   }
   if (offer.forward_us > 0) add(text, number_text(static_cast<double>(offer.forward_us) / 1e3, 1) + " ms a forward");
   if (offer.memory_bytes > 0) add(text, size_text(offer.memory_bytes));
-  if (offer.host_bytes > 0) add(text, compose("its node ", size_text(offer.host_bytes), " of host memory"));
+  if (offer.host_bytes > 0) add(text, compose("its machine ", size_text(offer.host_bytes), " of host memory"));
   if (offer.up_bit_s > 0) add(text, "up " + number_text(static_cast<double>(offer.up_bit_s) / kMega, 0) + " Mbit/s");
   if (offer.down_bit_s > 0) {
     add(text, "down " + number_text(static_cast<double>(offer.down_bit_s) / kMega, 0) + " Mbit/s");

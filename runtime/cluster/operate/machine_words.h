@@ -11,7 +11,7 @@
 
 namespace shoal {
 
-// Says "38.0 GFLOP/s a thread, 24.0 GB, its node 128.0 GB of host memory, up 50 Mbit/s, down 100 Mbit/s" of what is
+// Says "38.0 GFLOP/s a thread, 24.0 GB, its machine 128.0 GB of host memory, up 50 Mbit/s, down 100 Mbit/s" of what is
 // stated; empty: nothing is.
 [[nodiscard]] std::string offer_text(const MachineOffer& offer);
 

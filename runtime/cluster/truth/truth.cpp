@@ -173,7 +173,15 @@ HostLoads Truth::host_loads() const {
   HostLoads loads;
   for (const auto& [process, needs] : served) {
     const ProcessRecord* record = roster.processes.find(process);
-    if (record != nullptr) loads[record->join.name][process] = host_memory_of(record->join.offer, needs);
+    if (record == nullptr) continue;
+    loads[machine_beneath(record->join.name, record->join.offer)].taken[process] =
+        host_memory_of(record->join.offer, needs);
+  }
+  for (const ProcessIncarnation process : roster.processes.alive(ProcessRole::kNode)) {
+    const Join& join = roster.processes.find(process)->join;
+    if (join.offer.host_bytes == 0) continue;
+    std::uint64_t& given = loads[machine_beneath(join.name, join.offer)].given;
+    given = given == 0 ? join.offer.host_bytes : std::min(given, join.offer.host_bytes);
   }
   return loads;
 }
@@ -182,9 +190,10 @@ MachineOffer Truth::offer_of(ProcessIncarnation process, const HostLoads& loads)
   const ProcessRecord* record = roster.processes.find(process);
   if (record == nullptr) return {};
   MachineOffer offer = record->join.offer;
-  const auto of_node = loads.find(record->join.name);
-  if (offer.host_bytes == 0 || of_node == loads.end()) return offer;
-  for (const auto& [other, bytes] : of_node->second) {
+  const auto machine = loads.find(machine_beneath(record->join.name, offer));
+  if (machine == loads.end() || machine->second.given == 0) return offer;
+  offer.host_bytes = machine->second.given;
+  for (const auto& [other, bytes] : machine->second.taken) {
     const std::uint64_t taken = other == process ? 0 : std::min(offer.host_bytes, bytes);
     offer.host_bytes = std::max<std::uint64_t>(offer.host_bytes - taken, 1);  // 0: it states none
   }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/cluster/balance/machine_places.h"
 #include "runtime/cluster/balance/measured_speeds.h"
 #include "runtime/cluster/ballots.h"
 #include "runtime/cluster/last_step.h"
@@ -40,8 +41,12 @@ struct Ending {
   Dismissal dismissal;
 };
 
-// Bytes of a machine's memory that each process of a node takes, by the node's name.
-using HostLoads = std::map<std::string, std::map<ProcessIncarnation, std::uint64_t>>;
+// Bytes of machines' memory.
+struct HostLoad {
+  std::uint64_t given = 0;                              // the least that a living worker states; 0: none states any
+  std::map<ProcessIncarnation, std::uint64_t> taken{};  // by each process, of whatever node
+};
+using HostLoads = std::map<MachineName, HostLoad>;
 
 struct Truth {
   SupervisorConfig config;  // its start: the state that the branch began with
@@ -111,7 +116,7 @@ struct Truth {
   [[nodiscard]] std::uint64_t actors_at_once() const;
   // Returns what replicas take of the machines beneath their workers: those who serve, join or start.
   [[nodiscard]] HostLoads host_loads() const;
-  // Returns what a process gives: of its machine's memory what the other workers of its node leave.
+  // Returns what a process gives: of its machine's memory what the other workers there leave.
   [[nodiscard]] MachineOffer offer_of(ProcessIncarnation process, const HostLoads& loads) const;
   // Says whether a process has stated memory enough for a replica of the stage, as far as both are known.
   [[nodiscard]] bool fits(ProcessIncarnation process, StageId stage, const HostLoads& loads) const;

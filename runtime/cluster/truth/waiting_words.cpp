@@ -35,12 +35,12 @@ std::string explain_search(const Truth& truth) {
   return "rolling back: looking for a checkpoint" + (refusal.empty() ? "" : " again: " + refusal);
 }
 
-// Says of a worker that no stage fits, on its own or beside what the others of its node serve. Empty: one does.
+// Says of a worker that no stage fits, on its own or beside what others on its machine serve. Empty: one does.
 std::string explain_misfit(const Truth& truth, ProcessIncarnation process, const HostLoads& loads) {
   const std::string name = truth.roster.processes.name_of(process);
   const std::string why = fits_nowhere(name, truth.roster.processes.find(process)->join.offer, truth.config.needs);
   if (!why.empty() || fits_nowhere(name, truth.offer_of(process, loads), truth.config.needs).empty()) return why;
-  return name + ": no stage fits beside what its node serves";
+  return name + ": no stage fits beside what its machine serves";
 }
 
 // "; node5 gives 8.0 GB and no stage fits: ... (and 3 more workers)", of workers that serve nothing and could serve

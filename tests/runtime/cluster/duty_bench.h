@@ -63,11 +63,13 @@ struct DutyBench {
     (void)truth.roster.processes.admit(join, process);
     return process;
   }
-  // On a GPU of a node whose machine has so much for all of them.
-  ProcessIncarnation join_on_gpu(const std::string& name, std::uint32_t device_index, std::uint64_t host_bytes) {
+  // On a GPU of a node whose machine has so much for all workers on it. machine: 0, nobody knows which one it is.
+  ProcessIncarnation join_on_gpu(const std::string& name, std::uint32_t device_index, std::uint64_t host_bytes,
+                                 std::uint64_t machine = 0) {
     MachineOffer offer;
     offer.is_gpu = true;
     offer.host_bytes = host_bytes;
+    offer.machine = machine;
     return join_giving(offer, name, device_index);
   }
   void record(JournalBody body) {

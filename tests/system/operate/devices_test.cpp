@@ -41,12 +41,14 @@ class Devices : public CommandedRun {
         records.events, [&](const EventLine& line) { return line.event == event && line.subject == subject; }));
   }
   // As `shoal ps --json` has it; null: the worker does not state it.
-  [[nodiscard]] nlohmann::json host_bytes_of(const std::string& worker) {
+  [[nodiscard]] nlohmann::json stated_by(const std::string& worker, const char* key) {
     for (const auto& actor : actors()) {
-      if (actor.at("name") == "node_agent/" + worker) return actor.at("machine").at("host_bytes");
+      if (actor.at("name") == "node_agent/" + worker) return actor.at("machine").at(key);
     }
     return "there is no such worker";
   }
+  [[nodiscard]] nlohmann::json host_bytes_of(const std::string& worker) { return stated_by(worker, "host_bytes"); }
+  [[nodiscard]] nlohmann::json machine_of(const std::string& worker) { return stated_by(worker, "machine_id"); }
   [[nodiscard]] bool goes_on() { return scene.wait_for_steps(scene.records().steps.size() + 4); }
 
   Program* spawner_ = nullptr;
@@ -87,6 +89,9 @@ TEST_F(Devices, OneOfThemIsDrainedOrKilledByItsOwnName) {
   start_node("three", 1);
   ASSERT_TRUE(wait_until([this] { return count_of("joined", "three") == 1; }, kSoon));
   EXPECT_TRUE(host_bytes_of("three").is_null()) << "it has all of it";
+  const auto machine = machine_of("one");
+  ASSERT_TRUE(machine.is_string()) << machine;
+  for (const char* const worker : {"one:1", "two", "two:1", "three"}) EXPECT_EQ(machine_of(worker), machine) << worker;
   ASSERT_EQ(order({"drain", "two:1"}), 0) << said;
   ASSERT_TRUE(wait_until([this] { return count_of("left", "two:1") == 1; }, kSoon));
   ASSERT_TRUE(goes_on());
@@ -94,6 +99,7 @@ TEST_F(Devices, OneOfThemIsDrainedOrKilledByItsOwnName) {
   ASSERT_EQ(order({"kill", "one", "--how", "kill"}), 0) << said;
   ASSERT_TRUE(wait_until([this] { return count_of("joined", "one") + count_of("joined", "one:1") == 4; }, kSoon));
   EXPECT_EQ(host_bytes_of("one:1"), of_machine) << "whatever is free";
+  EXPECT_EQ(machine_of("one"), machine) << "of every start";
   ASSERT_TRUE(goes_on());
   spawner_->signal(SIGTERM);
   EXPECT_EQ(spawner_->wait(kSoon), 75) << spawner_->err();

@@ -66,7 +66,7 @@ nlohmann::json some_answer() {
     {"name":"control","node":"spawner","incarnation":0,"state":"running","mailbox":0,"restarts":0,
      "last_message":"","last_message_ms":0}],"machines":[
     {"name":"a","device":"paced:5","gflops_per_thread":null,"forward_ms":5.0,"threads":2,"memory_bytes":24000000000,
-     "host_bytes":null,"up_mbit_s":50.0,"down_mbit_s":null,
+     "host_bytes":null,"machine_id":"77","up_mbit_s":50.0,"down_mbit_s":null,
      "utilisation":0.25,"mfu":null,"used_bytes":310000000,"peak_bytes":null}]})");
 }
 
@@ -87,7 +87,7 @@ TEST(StatusAnswer, HasTheKeysOfTheHelpAndSeconds) {
   EXPECT_EQ(machine_text(machine), gives) << "a spawner of an older version does not say";
   machine["host_bytes"] = 128'000'000'000;
   EXPECT_EQ(machine_text(machine),
-            "paced:5, 5.0 ms a forward, 24.0 GB, its node 128.0 GB of host memory, up 50 Mbit/s");
+            "paced:5, 5.0 ms a forward, 24.0 GB, its machine 128.0 GB of host memory, up 50 Mbit/s");
   EXPECT_TRUE(json["rounds"].is_null());
   EXPECT_EQ(json["actors"][0]["last_message_s"], 1.5);
   EXPECT_TRUE(json["actors"][1]["last_message_s"].is_null()) << "it has heard nothing";

@@ -80,6 +80,28 @@ TEST_F(AvailableMemory, IsOutOfAWholeThatStaysWhoeverHasIt) {
   EXPECT_EQ(read(), 700'000U) << "the control";
 }
 
+TEST_F(AvailableMemory, IsOutOfAWholeThatOneGroupBounds) {
+  const auto bounding = [this] { return bounding_group(files()); };
+  const auto named = [this](const std::string& group) { return (folder.path() / group).string(); };
+  EXPECT_EQ(bounding(), std::nullopt);
+  write("meminfo", "MemTotal:       4000 kB\n");
+  write("own", "0::/slurm/job_7/step_0\n");
+  write("memory.max", "max\n");
+  EXPECT_EQ(bounding(), std::nullopt);
+  write("slurm/job_7/memory.max", "90000000000\n");
+  EXPECT_EQ(bounding(), std::nullopt) << "the machine has less";
+  write("slurm/job_7/memory.max", "1000000\n");
+  EXPECT_EQ(bounding(), named("slurm/job_7"));
+  write("slurm/job_7/step_0/memory.max", "1000000\n");
+  EXPECT_EQ(bounding(), named("slurm/job_7")) << "the outermost";
+  write("slurm/job_7/step_0/memory.max", "999999\n");
+  EXPECT_EQ(bounding(), named("slurm/job_7/step_0"));
+  write("memory.max", "500000\n");
+  EXPECT_EQ(bounding(), folder.path().string()) << "a container's own";
+  std::filesystem::remove(folder.path() / "meminfo");
+  EXPECT_EQ(bounding(), folder.path().string()) << "what the machine has is not known";
+}
+
 TEST_F(AvailableMemory, OfVersion1IsInTheHierarchyOfMemory) {
   write("meminfo", "MemAvailable:    2000 kB\n");
   write("own", "9:cpu,cpuacct:/job\n4:memory:/job/step\n0::/init.scope\n");

@@ -1,4 +1,4 @@
-// Memory of the machines beneath the workers is counted once for each node.
+// Memory of the machines beneath the workers is counted once for each machine, however many nodes are on it.
 #include "runtime/cluster/balance/host_room.h"
 
 #include <gtest/gtest.h>
@@ -26,6 +26,25 @@ TEST(HostRoom, IsSharedByTheWorkersOfANode) {
   EXPECT_EQ(room.left(1), 10U);
   EXPECT_TRUE(room.share(0, 1));
   EXPECT_FALSE(room.share(1, 2));
+}
+
+Worker on_machine(std::uint64_t machine, Worker one) {
+  one.offer.machine = machine;
+  return one;
+}
+
+TEST(HostRoom, IsSharedByTheNodesOfAMachine) {
+  HostRoom room({on_machine(7, worker(1, "a", 10)), on_machine(7, worker(2, "b", 10)),
+                 on_machine(8, worker(3, "c", 10)), worker(4, "d", 10), worker(5, "e", 10)});
+  room.take(0, 7);
+  EXPECT_EQ(room.left(1), 3U);
+  EXPECT_TRUE(room.share(0, 1));
+  EXPECT_EQ(room.left(2), 10U) << "another machine";
+  EXPECT_FALSE(room.share(0, 2));
+  room.take(3, 7);
+  EXPECT_EQ(room.left(4), 10U) << "an identity that nobody knows is nobody else's";
+  EXPECT_FALSE(room.share(3, 4));
+  EXPECT_EQ(room.takers({0, 1, 2, 3, 4}, {3, 99}), 4U) << "one of the first two, and each of the others";
 }
 
 TEST(HostRoom, IsTheLeastThatAWorkerOfTheNodeStated) {

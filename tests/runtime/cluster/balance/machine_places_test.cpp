@@ -277,6 +277,25 @@ TEST(MachinePlaces, GPUsOfANodeShareTheMemoryOfItsMachine) {
   EXPECT_FALSE(place_machines({gpu_of("a", 1, 5), gpu_of("b", 2, 100)}, wanted)) << "a holds none";
 }
 
+Worker on_machine(std::uint64_t machine, Worker one) {
+  one.offer.machine = machine;
+  return one;
+}
+
+// Places what `shoal train --device cuda:0 --device cuda:1` starts: a node for each device.
+TEST(MachinePlaces, GPUsOfTwoNodesOnOneMachineShareItsMemory) {
+  const PlacesWanted wanted{{1, 1}, needs_of_hosts({6, 6}), 1};
+  const auto places = [&](std::uint64_t host_bytes, std::uint64_t of_a, std::uint64_t of_b) {
+    return place_machines({on_machine(of_a, gpu_of("a", 1, host_bytes)), on_machine(of_b, gpu_of("b", 2, host_bytes))},
+                          wanted);
+  };
+  EXPECT_FALSE(places(10, 7, 7)) << "each alone would fit";
+  EXPECT_TRUE(places(12, 7, 7));
+  EXPECT_TRUE(places(10, 7, 8)) << "two machines";
+  EXPECT_TRUE(places(10, 0, 0)) << "they do not know theirs";
+  EXPECT_TRUE(places(0, 7, 7)) << "they state nothing";
+}
+
 // Equal machines are dealt out node by node, but no node gets more than its machine holds.
 TEST(MachinePlaces, ANodeServesAsManyReplicasAsItsMachineHolds) {
   std::vector<Worker> workers;

@@ -35,23 +35,47 @@ std::vector<StageNeed> needs_of(const std::vector<std::uint64_t>& host_gigabytes
   return needs;
 }
 
-TEST(MemoryRefusal, SaysWhatAStageNeedsOfTheHostAndWhatTheNodeHas) {
+TEST(MemoryRefusal, SaysWhatAStageNeedsOfTheHostAndWhatTheMachineHas) {
   const std::vector<Worker> workers = {gpu(1, "a", 100), gpu(2, "a", 100)};
   const PlacesWanted wanted{{1, 1}, needs_of({60, 60}), 1};
   ASSERT_FALSE(place_machines(workers, wanted));
-  EXPECT_EQ(memory_refusal(workers, wanted),
-            "stages 0 and 1 do not fit: a replica of each needs 60.0 GB of host memory, and the nodes have room for 1 "
-            "where 2 are needed (a has 100.0 GB for 2 workers); another node would do, or stages that need less: more "
-            "pipeline.stages, or sync.backend=nccl, where it is not set: sums stay on the GPUs");
+  EXPECT_EQ(
+      memory_refusal(workers, wanted),
+      "stages 0 and 1 do not fit: a replica of each needs 60.0 GB of host memory, and the machines have room for "
+      "1 where 2 are needed (the machine of a has 100.0 GB for 2 workers); a node on another machine would do, or "
+      "stages that need less: more pipeline.stages, or sync.backend=nccl, where it is not set: sums stay on the "
+      "GPUs");
   EXPECT_EQ(memory_refusal({gpu(1, "a", 120), gpu(2, "a", 120)}, wanted), "") << "control";
 }
 
-TEST(MemoryRefusal, NamesFewerReplicasAndTheNodeWithMostRoom) {
+TEST(MemoryRefusal, NamesTheNodesThatShareAMachine) {
+  const auto with_nodes = [](std::uint64_t count, std::uint64_t machine) {
+    std::vector<Worker> workers;
+    for (std::uint64_t i = 1; i <= count; ++i) {
+      workers.push_back(gpu(i, "n" + std::to_string(i), 100));
+      workers.back().offer.machine = machine;
+    }
+    return workers;
+  };
+  const auto refusal = [&](const std::vector<Worker>& workers) {
+    const PlacesWanted wanted{std::vector<std::uint32_t>(workers.size(), 1),
+                              needs_of(std::vector<std::uint64_t>(workers.size(), 60)), 1};
+    return place_machines(workers, wanted) ? "" : memory_refusal(workers, wanted);
+  };
+  EXPECT_THAT(refusal(with_nodes(2, 7)), HasSubstr("room for 1 where 2 are needed (the machine of n1 and n2 has 100.0 "
+                                                   "GB for 2 workers); a node on another machine would do"));
+  EXPECT_THAT(refusal(with_nodes(3, 7)), HasSubstr("(the machine of n1, n2 and n3 has 100.0 GB for 3 workers)"));
+  EXPECT_THAT(refusal(with_nodes(9, 7)), HasSubstr("(the machine of n1, n2 and 7 other nodes has 100.0 GB for 9"));
+  EXPECT_EQ(refusal(with_nodes(2, 0)), "") << "control: each its own machine";
+}
+
+TEST(MemoryRefusal, NamesFewerReplicasAndTheMachineWithMostRoom) {
   const std::vector<Worker> workers = {gpu(1, "a", 50), gpu(2, "a", 50), gpu(3, "b", 70), gpu(4, "b", 70)};
-  EXPECT_THAT(memory_refusal(workers, {{2, 2}, needs_of({40, 30}), 1}),
-              AllOf(HasSubstr("stage 1 does not fit: a replica of it needs 30.0 GB of host memory, and the nodes have "
-                              "room for 3 where 4 are needed (b has 70.0 GB for 2 workers)"),
-                    HasSubstr("or pipeline.replicas=1, or"), Not(HasSubstr("stage 0 "))));
+  EXPECT_THAT(
+      memory_refusal(workers, {{2, 2}, needs_of({40, 30}), 1}),
+      AllOf(HasSubstr("stage 1 does not fit: a replica of it needs 30.0 GB of host memory, and the "
+                      "machines have room for 3 where 4 are needed (the machine of b has 70.0 GB for 2 workers)"),
+            HasSubstr("or pipeline.replicas=1, or"), Not(HasSubstr("stage 0 "))));
 }
 
 TEST(MemoryRefusal, SaysBothWhereDevicesAndHostsLackMemory) {
@@ -62,30 +86,32 @@ TEST(MemoryRefusal, SaysBothWhereDevicesAndHostsLackMemory) {
                          HasSubstr("; and stages 0 and 1 do not fit"), HasSubstr("of host memory")));
 }
 
-// Neither is too much for its node alone, and each node holds as many as it should: only not these two together.
+// None is too much for its machine alone, and each machine holds as many as it should: only not these together.
 TEST(MemoryRefusal, SaysWhatAllNeedWhereCountingFindsNothing) {
   const std::vector<Worker> workers = {gpu(1, "a", 50), gpu(2, "a", 50), gpu(3, "a", 50)};
   const PlacesWanted wanted{{1, 1, 1}, needs_of({30, 15, 15}), 1};
   ASSERT_FALSE(place_machines(workers, wanted));
   EXPECT_THAT(
       memory_refusal(workers, wanted),
-      HasSubstr("the replicas together need 60.0 GB of host memory, and do not fit into the nodes (a has 50.0"));
+      HasSubstr(
+          "the replicas together need 60.0 GB of host memory, and do not fit into the machines (the machine of a"));
 }
 
 TEST(MemoryRefusal, OfProcessorsThatShareAMachineNamesTheirShare) {
   std::vector<Worker> workers = {gpu(1, "a", 30), gpu(2, "a", 30)};
   for (Worker& worker : workers) worker.offer.is_gpu = false;
   EXPECT_THAT(memory_refusal(workers, {{1, 1}, needs_of({60, 60}), 1}),
-              AllOf(HasSubstr("needs 20.0 GB of host memory, and the nodes have room for 1 where 2 are needed"),
+              AllOf(HasSubstr("needs 20.0 GB of host memory, and the machines have room for 1 where 2 are needed"),
                     HasSubstr("shoal plan RUN/config.toml --memory 15.0G"), Not(HasSubstr("GPUs"))));
 }
 
-TEST(FitsNowhere, TellsAWorkerWhatItsNodeLacks) {
+TEST(FitsNowhere, TellsAWorkerWhatItsMachineLacks) {
   EXPECT_EQ(fits_nowhere("a", gpu(1, "a", 60).offer, needs_of({80, 60})), "");
-  EXPECT_EQ(fits_nowhere("a", gpu(1, "a", 59).offer, needs_of({80, 60})),
-            "a: no stage fits: stage 1 needs 60.0 GB of host memory, the node has 59.0 GB; another node would do, or "
-            "stages that need less: more pipeline.stages, or sync.backend=nccl, where it is not set: sums stay on the "
-            "GPUs");
+  EXPECT_EQ(
+      fits_nowhere("a", gpu(1, "a", 59).offer, needs_of({80, 60})),
+      "a: no stage fits: stage 1 needs 60.0 GB of host memory, its machine has 59.0 GB; a node on another machine "
+      "would do, or stages that need less: more pipeline.stages, or sync.backend=nccl, where it is not set: sums "
+      "stay on the GPUs");
   EXPECT_EQ(fits_nowhere("a", gpu(1, "a", 0).offer, needs_of({80})), "") << "it states nothing";
   MachineOffer small = gpu(1, "a", 59).offer;
   small.memory_bytes = kGB;
@@ -97,8 +123,15 @@ TEST(SharingRefusal, NamesTheHostWhereTheDevicesWouldDo) {
   const PlacesWanted wanted{{1, 1, 1}, needs_of({30, 30, 30}), 1};
   ASSERT_FALSE(place_shared(workers, wanted));
   EXPECT_EQ(sharing_refusal(workers, wanted),
-            "the stages do not fit into the host memory of 1 node: one replica of each needs 88.0 GB of it, a has 50.0 "
-            "GB; another node, or more pipeline.stages, help");
+            "the stages do not fit into the host memory of 1 machine: one replica of each needs 88.0 GB of it, that of "
+            "a has 50.0 GB; a node on another machine, or more pipeline.stages, help");
+  std::vector<Worker> of_two_nodes = workers;
+  of_two_nodes[1].node = "b";
+  EXPECT_THAT(sharing_refusal(of_two_nodes, {{2, 2, 2, 2}, needs_of({30, 30, 30, 30}), 1}),
+              HasSubstr("of 2 machines: one replica of each needs 117.0 GB of it, that of a has 50.0 GB, the largest"));
+  for (Worker& worker : of_two_nodes) worker.offer.machine = 7;
+  EXPECT_THAT(sharing_refusal(of_two_nodes, wanted), HasSubstr("of 1 machine: one replica of each needs 88.0 GB of it, "
+                                                               "that of a and b has 50.0 GB; a node on"));
   PlacesWanted large = wanted;
   for (StageNeed& need : large.needs) need.on_gpu.memory_bytes = 81 * kGB;
   EXPECT_THAT(sharing_refusal(workers, large), HasSubstr("2 workers, which give 160.0 GB")) << "control";

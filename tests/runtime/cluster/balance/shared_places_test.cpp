@@ -90,6 +90,10 @@ TEST(SharedPlaces, OfANodeKeepToTheMemoryOfItsMachine) {
   EXPECT_FALSE(place_shared(workers, four));
   workers[1].node = "b";
   EXPECT_TRUE(place_shared(workers, four)) << "two machines";
+  for (Worker& worker : workers) worker.offer.machine = 7;
+  EXPECT_FALSE(place_shared(workers, four)) << "two nodes of one machine";
+  workers[1].offer.machine = 8;
+  EXPECT_TRUE(place_shared(workers, four));
 }
 
 // One replica of each, where any assignment at all fits: is one tried out?

@@ -40,18 +40,18 @@ TEST_F(JoinDutyTest, LeavesAWorkerThatFitsNoStageASpareAndSaysSoOnce) {
   EXPECT_EQ(explain_waiting(truth, now).find("tiny0 gives"), std::string::npos) << explain_waiting(truth, now);
 }
 
-TEST_F(JoinDutyTest, LeavesAGpuASpareWhileItsNodeServesAllThatTheMachineHolds) {
+TEST_F(JoinDutyTest, LeavesAGpuASpareWhileItsMachineServesAllThatItHolds) {
   truth.config.needs = needs_of_hosts({6'000, 5'000});
   for (std::uint64_t other = 1; other <= 4; ++other) {
     if (ProcessIncarnation{other} != process(1, 0)) truth.roster.processes.lose(ProcessIncarnation{other});
   }
-  const ProcessIncarnation first = join_on_gpu("big", 0, 10'000);
+  const ProcessIncarnation first = join_on_gpu("big", 0, 10'000, 7);
   record(AddReplica{StageId{0}, ReplicaId{2}, Incarnation{99}, first, 0});
-  const ProcessIncarnation second = join_on_gpu("big", 1, 10'000);
+  const ProcessIncarnation second = join_on_gpu("beside", 0, 10'000, 7);  // another node on the machine
   const Answers answers = duty.on(WorkersChanged{}, now);
   EXPECT_TRUE(sent<SpawnStage>(answers).empty());
   EXPECT_TRUE(announced(answers).empty()) << "it would fit if the other one served nothing";
-  EXPECT_NE(explain_waiting(truth, now).find("big:1: no stage fits beside what its node serves"), std::string::npos)
+  EXPECT_NE(explain_waiting(truth, now).find("beside: no stage fits beside what its machine serves"), std::string::npos)
       << explain_waiting(truth, now);
   const ProcessIncarnation elsewhere = join_on_gpu("other", 0, 5'000);
   const auto orders = asked<Letter>(duty.on(WorkersChanged{}, now));

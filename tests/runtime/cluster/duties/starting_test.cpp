@@ -135,7 +135,7 @@ TEST_F(StartingDutyTest, PlacesNothingOnGPUsWhoseMachineDoesNotHoldWhatTheyWould
   EXPECT_EQ(announced(duty.on(WorkersChanged{}, now)), (std::vector<std::string>{"stage_does_not_fit"}));
   EXPECT_NE(explain_waiting(truth, now)
                 .find("stage 1 does not fit: a replica of it needs 5.0 kB of host memory, and "
-                      "the nodes have room for 1 where 2 are needed (big has 9.0 kB for 3"),
+                      "the machines have room for 1 where 2 are needed (the machine of big has 9.0 kB for 3"),
             std::string::npos)
       << explain_waiting(truth, now);
   join_on_gpu("other", 0, 5'000);
@@ -143,14 +143,14 @@ TEST_F(StartingDutyTest, PlacesNothingOnGPUsWhoseMachineDoesNotHoldWhatTheyWould
   ASSERT_EQ(orders.size(), 2U);
 }
 
-// A worker that takes a place in addition, or that of a lost one, has what its node's other workers leave.
+// A worker that takes a place in addition, or that of a lost one, has what other workers on its machine leave.
 TEST_F(StartingDutyTest, FillsAPlaceWhereTheMachineHasRoomBesideWhatStartsThere) {
   truth.config.replicas = 1;
   truth.config.needs = needs_of_hosts({6'000, 5'000});
-  const ProcessIncarnation first = join_on_gpu("big", 0, 10'000);
+  const ProcessIncarnation first = join_on_gpu("big", 0, 10'000, 7);
   const ProcessIncarnation lost = join_on_gpu("other", 0, 10'000);
   ASSERT_EQ(start().size(), 2U);
-  join_on_gpu("big", 1, 10'000);
+  join_on_gpu("beside", 0, 10'000, 7);
   truth.roster.processes.lose(lost);
   (void)duty.on(ProcessGone{lost, "other", ProcessRole::kNode, "lost"}, now);
   EXPECT_TRUE(start().empty()) << "6000 and 5000 on the machine of " << first;

@@ -12,7 +12,7 @@ TEST(MachineWords, SayWhatIsStatedAndNothingElse) {
             "38.0 GFLOP/s a thread, 24.0 GB, up 50 Mbit/s");
   EXPECT_EQ(offer_text({0, 2500, 0, 0, 0, 1'500'000'000}), "2.5 ms a forward, down 1500 Mbit/s");
   EXPECT_EQ(offer_text({0, 0, 0, 80'000'000'000, 0, 0, true, 256'000'000'000}),
-            "80.0 GB, its node 256.0 GB of host memory");
+            "80.0 GB, its machine 256.0 GB of host memory");
 }
 
 TEST(MachineList, HasLivingWorkersAndTheirDevices) {
