@@ -55,7 +55,7 @@ class StageState {
   [[nodiscard]] std::vector<std::span<float>> buffers();
   // inner_state = reset: the bias corrections of these tensors' averages, which the device has emptied, start anew.
   void restart_updates(const std::vector<std::size_t>& tensors);
-  // With rounds those of the outer state, which such a device has, too, in its order; otherwise none.
+  // Returns those of the outer state, which such a device has, too, in its order; none without rounds.
   [[nodiscard]] std::vector<std::span<float>> outer_buffers();
 
   [[nodiscard]] std::span<float> weights_of(const FlatTensor& tensor) { return weights_.of(tensor); }

@@ -84,7 +84,7 @@ struct Runner {
   }
 
  private:
-  // Who sums them reads their bytes.
+  // Their sum is made of bytes.
   [[nodiscard]] static TensorBlob on_host(TensorBlob values) {
     if (values.resident) values.bytes = std::exchange(values.resident, nullptr)->to_host();
     return values;

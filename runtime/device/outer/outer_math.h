@@ -1,6 +1,5 @@
-// Where the outer parameters of a stage lie, and who computes on them: the processor, or a device. OuterArithmetic is
-// that of model/outer_kernels.h, with its bits whoever computes: members of a stage need equal ones (S-3). OuterMath is
-// the same with the memory.
+// OuterArithmetic is that of model/outer_kernels.h, on the processor or on a device, with the same bits on both:
+// members of a stage need equal ones (S-3). OuterMath is the same with the memory in which the outer parameters lie.
 //
 // Arrays are float32. Those of a device are addresses that the host does not read. Torch-free.
 #pragma once
@@ -51,7 +50,7 @@ class OuterMath : public OuterArithmetic {
   [[nodiscard]] virtual std::uint64_t digest(const Digested& of) const = 0;
 };
 
-// On the processor, in this process's memory.
+// Computes on the processor, in this process's memory.
 [[nodiscard]] std::unique_ptr<OuterMath> host_outer_math();
 
 // A tensor's part of a flat array of the layout; Values: a span.

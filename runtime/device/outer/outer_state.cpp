@@ -181,7 +181,7 @@ std::uint64_t OuterState::digest(std::uint32_t fragment) const {
   return *known;
 }
 
-// Those of the variant.
+// Lists those of the variant.
 std::vector<std::pair<const char*, OuterState::Values>> OuterState::named_buffers() const {
   std::vector<std::pair<const char*, Values>> named;
   for (const auto& one : {std::pair(kOuter, outer_), std::pair(kMomentum, momentum_), std::pair(kStart, start_),

@@ -195,7 +195,7 @@ void DeviceState::update_by_sgd(const DeviceSums& sums, const UpdateOrder& order
   }
 }
 
-// With rounds it is of the outer state alone.
+// A run with rounds digests the outer state alone.
 std::uint64_t DeviceState::digest() const {
   ensure_begun();
   if (outer_) return outer_->digest();

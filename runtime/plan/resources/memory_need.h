@@ -31,7 +31,7 @@ struct MemoryNeed {
   std::uint64_t image = 0;         // state that is saved or given, as far as an update changed it; all of it at most
   std::uint64_t allocator = 0;     // free memory between buffers that come and go
   std::uint64_t program = 0;       // code and libraries
-  // Of a round's largest fragment, as it travels: part of `rounds`, or of `reduction`.
+  // Bytes of a round's largest fragment, as it travels: part of `rounds`, or of `reduction`.
   std::uint64_t contribution = 0;
 };
 

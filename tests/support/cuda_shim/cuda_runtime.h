@@ -60,7 +60,7 @@ struct Launch {
 };
 cudaError_t run(const Launch& launch);
 
-// What CUDA has as an array of unknown size.
+// CUDA has it as an array of unknown size.
 void* dynamic_shared_memory();
 
 // Publishes this thread's value to its warp, waits for the others of the mask, and returns that of `lane`.

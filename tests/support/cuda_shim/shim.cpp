@@ -191,7 +191,7 @@ class Device {
     ++current_->moment.warp_barriers;
   }
 
-  // Of a thread that ends.
+  // Called as a thread ends.
   void check_copies() {
     const bool has_all = std::ranges::all_of(current_->parts, [](const auto& part) { return part.empty(); });
     if (!has_all) find("a thread ended before copies that it had begun");

@@ -64,7 +64,7 @@ class OnDevice {
   std::unique_ptr<QueuedStageExecutor> executor_;
 };
 
-// Half of the values: a mean of this worker and one that has not moved.
+// Halves the values: the mean of this worker and one that has not moved.
 TensorBlob halved(const TensorBlob& values) {
   auto bytes = std::make_shared<AlignedBuffer>(values.byte_count());
   auto* to = reinterpret_cast<float*>(bytes->data());
@@ -74,7 +74,8 @@ TensorBlob halved(const TensorBlob& values) {
 
 class DeviceRounds : public testing::TestWithParam<Rounds> {
  protected:
-  // What is due at a boundary where this was contributed. With `wait` its own mean, else that of the round before.
+  // Returns the update that is due where this was contributed: by its own mean with `wait`, else by that of the round
+  // before.
   RoundUpdate update_of(std::uint32_t fragment, std::uint64_t boundary, const TensorBlob& contributed) {
     const bool is_late = GetParam().update != OuterUpdate::kWait;
     TensorBlob mean = std::exchange(means_.at(fragment), halved(contributed));
@@ -120,7 +121,7 @@ TEST_P(DeviceRounds, LeaveWhatTheyLeaveOnAProcessor) {
   EXPECT_NE(device->state_image(), before) << "the control";
 }
 
-// What is evaluated lies where rounds change it, and steps do not.
+// Evaluations read what rounds change, and steps do not.
 TEST_P(DeviceRounds, MoveWhatIsEvaluated) {
   const Config config = config_of(GetParam());
   const OnDevice device(config, GetParam().by);
