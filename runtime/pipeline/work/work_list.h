@@ -52,31 +52,31 @@ class WorkList {
   [[nodiscard]] bool has(MicrobatchId microbatch) const { return microbatch.value < items_.size(); }
   // Ensures that the list has it.
   [[nodiscard]] const WorkItem& at(MicrobatchId microbatch) const;
-  // Those that are answered or left out.
+  // Counts those that are answered or left out.
   [[nodiscard]] std::size_t settled() const { return settled_; }
   [[nodiscard]] bool is_settled() const { return settled_ == items_.size(); }
   [[nodiscard]] std::size_t waiting() const { return items_.size() - settled_ - in_flight_.size(); }
   // Ascending.
   [[nodiscard]] const std::set<MicrobatchId>& in_flight() const { return in_flight_; }
-  // Who holds what is in flight, of each stage that a path has.
+  // Returns how many are in flight at each replica, of each stage that a path has.
   [[nodiscard]] const std::vector<Held>& held() const { return held_; }
 
   // Offers what waits, in ascending order. Microbatches whose numbers are equal modulo `sorts` are of one sort. `take`
   // calls sent() for what it takes.
   void offer(std::size_t sorts, const std::function<Offered(MicrobatchId)>& take);
 
-  // Of one that waits.
+  // Says by which path one that waits is to go.
   void plan(MicrobatchId microbatch, std::vector<Incarnation> path, std::vector<std::string_view> reasons);
-  // Of one that is sent now, or is tried to be: when it is sent once more.
+  // Says when one that is sent now, or is tried to be, is sent once more.
   void set_due(MicrobatchId microbatch, Instant due) { item(microbatch).due = due; }
-  // For the first time, or again. target_bytes: as the sample says.
+  // Takes note that one is sent, for the first time or again. target_bytes: as the sample says.
   void sent(MicrobatchId microbatch, std::uint64_t target_bytes, Instant now);
   void repeat(MicrobatchId microbatch) { ++item(microbatch).repeats; }
-  // Of one in flight (ensured).
+  // Ensures that it is in flight.
   void answered(MicrobatchId microbatch, double loss_sum, std::uint64_t token_count);
-  // Of one that was answered, of a step (ensured): it is in flight again.
+  // Puts one that was answered, of a step (ensured), in flight again.
   void unanswered(MicrobatchId microbatch, Instant due);
-  // Of any one that is not left out yet (ensured).
+  // Ensures that it is not left out yet.
   void left_out(MicrobatchId microbatch);
   // Puts whomever `other` says in the place of a replica of that stage, on each path that has it.
   void replace(StageId stage, Incarnation replica,
