@@ -14,6 +14,19 @@ namespace {
   return fail(failure.error, compose("--device ", word, ": ", failure.message));
 }
 
+// A machine may have an old card for its display beside those that compute.
+[[nodiscard]] std::vector<std::string> usable_gpus(const std::vector<GpuFacts>& devices,
+                                                   const std::function<void(const std::string&)>& warn) {
+  std::vector<std::string> usable;
+  for (int index = 0; const GpuFacts& facts : devices) {
+    const std::string lack = device_lack(index, facts);
+    if (lack.empty()) usable.push_back(compose("cuda:", index));
+    if (!lack.empty()) warn("--device cuda leaves one out: " + lack);
+    ++index;
+  }
+  return usable;
+}
+
 }  // namespace
 
 Status check_device_words(const std::vector<std::string>& words) {
@@ -24,7 +37,8 @@ Status check_device_words(const std::vector<std::string>& words) {
 }
 
 Result<std::vector<std::string>> settle_devices(const std::vector<std::string>& words,
-                                                const std::function<DriverAnswers()>& ask) {
+                                                const std::function<DriverAnswers()>& ask,
+                                                const std::function<void(const std::string&)>& warn) {
   std::vector<std::string> settled;
   std::optional<DriverAnswers> answers;
   for (const std::string& word : words) {
@@ -43,7 +57,7 @@ Result<std::vector<std::string>> settle_devices(const std::vector<std::string>& 
       settled.push_back(word);
       continue;
     }
-    for (std::size_t index = 0; index < devices->size(); ++index) settled.push_back(compose("cuda:", index));
+    for (const std::string& gpu : usable_gpus(*devices, warn)) settled.push_back(gpu);
   }
   return settled;
 }
@@ -52,8 +66,8 @@ Result<std::string> settle_one_device(const std::string& word, const std::functi
   const auto settled = settle_devices({word}, ask);
   if (!settled) return settled.failure();
   if (settled->size() == 1) return settled->front();
-  return about(word, fail(Error::kUsage, compose("this machine has ", settled->size(),
-                                                 " GPUs, and this command computes on one: name it, as in cuda:0")));
+  return about(word, fail(Error::kUsage, compose("this machine has ", settled->size(), " GPUs, and this command ",
+                                                 "computes on one: name it, as in ", settled->front())));
 }
 
 Status check_collective_devices(const std::vector<std::string>& devices,

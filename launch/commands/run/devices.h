@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "launch/say.h"
 #include "runtime/base/error.h"
 #include "runtime/base/machine/gpu_driver.h"
 
@@ -14,9 +15,11 @@ namespace shoal {
 // Syntax alone. Errors: kUsage.
 [[nodiscard]] Status check_device_words(const std::vector<std::string>& words);
 
-// In place of `cuda` every GPU. Errors: kUsage, naming the device and what the driver says.
-[[nodiscard]] Result<std::vector<std::string>> settle_devices(const std::vector<std::string>& words,
-                                                              const std::function<DriverAnswers()>& ask);
+// In place of `cuda` every GPU that can be used; each that cannot is left out, with a warning. Errors: kUsage, naming
+// the device and what the driver says.
+[[nodiscard]] Result<std::vector<std::string>> settle_devices(
+    const std::vector<std::string>& words, const std::function<DriverAnswers()>& ask,
+    const std::function<void(const std::string&)>& warn = say_warning);
 
 // For a command that computes on one device: `cuda` is the GPU of a machine that has one. Errors: as settle_devices(),
 // and kUsage where there are several.

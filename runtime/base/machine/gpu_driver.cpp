@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -69,6 +70,28 @@ using Attribute = int(int*, int, int);
   return compose("the NVIDIA driver does not start (cuInit says ", status, "): nvidia-smi tells more");
 }
 
+// Returns what a device lacks, as the rest of a sentence about it; empty: it can be used.
+[[nodiscard]] std::string lack_of(const GpuFacts& facts) {
+  const int capability = 10 * facts.major + facts.minor;
+  if (capability >= kLowestCapability) return {};
+  if (capability == 0) return "does not answer the driver: nvidia-smi tells more";
+  return compose("has compute capability ", facts.major, ".", facts.minor, ", and the kernels of this program need ",
+                 kLowestCapability / 10, ".", kLowestCapability % 10, " or later");
+}
+
+[[nodiscard]] Failure unusable(const std::string& lack) {
+  return fail(Error::kUsage, lack + "; take another GPU, or --device cpu");
+}
+
+// None of them can be used.
+[[nodiscard]] Failure unusable(const std::vector<GpuFacts>& devices) {
+  std::string lacks;
+  for (std::size_t index = 0; index < devices.size(); ++index) {
+    lacks += (index == 0 ? "" : "; ") + device_lack(static_cast<int>(index), devices[index]);
+  }
+  return unusable(lacks);
+}
+
 }  // namespace
 
 // The library stays open: its threads live on.
@@ -107,6 +130,8 @@ Result<std::vector<GpuFacts>> usable_devices(const DriverAnswers& answers) {
                                        kCudaMajor, ".0 or newer"));
   }
   if (answers.devices.empty()) return fail(Error::kUsage, refusal_of({{}, kNoDevice, answers.cuda_version, {}}));
+  const auto is_usable = [](const GpuFacts& facts) { return lack_of(facts).empty(); };
+  if (std::ranges::none_of(answers.devices, is_usable)) return unusable(answers.devices);
   return answers.devices;
 }
 
@@ -114,9 +139,19 @@ Result<GpuFacts> usable_device(const DriverAnswers& answers, int index) {
   const auto devices = usable_devices(answers);
   if (!devices) return devices.failure();
   const auto count = static_cast<int>(devices->size());
-  if (index < count) return (*devices)[static_cast<std::size_t>(index)];
+  if (index < count) {
+    const GpuFacts& facts = (*devices)[static_cast<std::size_t>(index)];
+    const std::string lack = device_lack(index, facts);
+    return lack.empty() ? Result<GpuFacts>(facts) : unusable(lack);
+  }
   const std::string all = count == 1 ? std::string("cuda:0") : compose("cuda:0 to cuda:", count - 1);
   return fail(Error::kUsage, compose("there is no device cuda:", index, " here; the NVIDIA driver has ", all));
+}
+
+std::string device_lack(int index, const GpuFacts& facts) {
+  const std::string lack = lack_of(facts);
+  const std::string name = facts.name.empty() ? std::string() : " (" + facts.name + ")";
+  return lack.empty() ? lack : compose("the device cuda:", index, name, " ", lack);
 }
 
 std::string device_text(int index, const GpuFacts& facts) {
@@ -128,7 +163,9 @@ std::string device_text(int index, const GpuFacts& facts) {
 std::string device_texts(const std::vector<GpuFacts>& devices) {
   std::string text;
   for (std::size_t index = 0; index < devices.size(); ++index) {
+    const std::string lack = lack_of(devices[index]);
     text += (index == 0 ? "" : "; ") + device_text(static_cast<int>(index), devices[index]);
+    if (!lack.empty()) text += ", which " + lack;
   }
   return text;
 }

@@ -10,6 +10,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 DriverAnswers driver_of(std::size_t count) {
   DriverAnswers answers;
@@ -22,6 +23,58 @@ TEST(Devices, EveryGpuGetsItsNumberInPlaceOfTheWordForAll) {
   const auto settled = settle_devices({"paced:5", "cuda", "cpu"}, [] { return driver_of(3); });
   ASSERT_TRUE(settled.ok());
   EXPECT_THAT(*settled, ElementsAre("paced:5", "cuda:0", "cuda:1", "cuda:2", "cpu"));
+}
+
+// An H100 that a display card is beside, in the driver's order.
+DriverAnswers driver_of_h100_and_t400() {
+  DriverAnswers answers = driver_of(2);
+  answers.devices[0].name = "NVIDIA H100";
+  answers.devices[1] = {"NVIDIA T400", 1, 7, 5};
+  return answers;
+}
+
+TEST(Devices, TheWordForAllLeavesOutWhatCannotComputeAndSaysSo) {
+  std::vector<std::string> warnings;
+  const auto warn = [&warnings](const std::string& text) { warnings.push_back(text); };
+  const auto settled = settle_devices({"cuda", "cpu"}, driver_of_h100_and_t400, warn);
+  ASSERT_TRUE(settled.ok());
+  EXPECT_THAT(*settled, ElementsAre("cuda:0", "cpu"));
+  EXPECT_THAT(warnings, ElementsAre(AllOf(HasSubstr("--device cuda leaves one out: "), HasSubstr("NVIDIA T400"),
+                                          HasSubstr("compute capability 7.5"))));
+  warnings.clear();
+  ASSERT_TRUE(settle_devices(
+                  {"cuda"}, [] { return driver_of(2); }, warn)
+                  .ok());
+  EXPECT_THAT(warnings, IsEmpty()) << "control";
+}
+
+TEST(Devices, ACommandThatComputesOnOneTakesTheOneThatCan) {
+  EXPECT_EQ(settle_one_device("cuda", driver_of_h100_and_t400).value(), "cuda:0");
+  DriverAnswers answers = driver_of(3);
+  answers.devices[0] = {"NVIDIA T400", 1, 7, 5};
+  EXPECT_THAT(settle_one_device("cuda", [&answers] { return answers; }).failure().message,
+              AllOf(HasSubstr("2 GPUs"), HasSubstr("as in cuda:1")));
+}
+
+TEST(Devices, AMachineOfOldCardsAloneEndsTheCommand) {
+  DriverAnswers answers = driver_of(1);
+  answers.devices[0] = {"Tesla T4", 1, 7, 5};
+  for (const std::string word : {"cuda", "cuda:0"}) {
+    const auto refused = settle_devices({word}, [&answers] { return answers; });
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(exit_code(refused.failure().error), 2);
+    EXPECT_THAT(refused.failure().message,
+                AllOf(HasSubstr("--device " + word + ": the device cuda:0 (Tesla T4) has compute capability 7.5"),
+                      HasSubstr("8.0 or later"), HasSubstr("--device cpu")));
+  }
+}
+
+TEST(Devices, ADisplayCardThatIsNamedEndsTheCommand) {
+  const auto refused = settle_devices({"cuda:0", "cuda:1"}, driver_of_h100_and_t400);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(exit_code(refused.failure().error), 2);
+  EXPECT_THAT(refused.failure().message, AllOf(HasSubstr("--device cuda:1: "), HasSubstr("NVIDIA T400")));
+  EXPECT_TRUE(settle_devices({"cuda:0"}, driver_of_h100_and_t400).ok()) << "control";
 }
 
 TEST(Devices, TheDriverIsAskedWhereAGpuIsNamedAndNowhereElse) {
