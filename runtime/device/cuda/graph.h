@@ -8,7 +8,9 @@
 
 namespace shoal {
 
-// The current stream is not the device's default one. Throws torch's errors; the stream records nothing then.
+// The current stream is not the device's default one. Nobody else in the process records, replays or drops a graph
+// meanwhile, nor while this one is dropped, on its device (queue/stream_queue). Throws torch's errors; the stream
+// records nothing then.
 [[nodiscard]] std::unique_ptr<DeviceGraph> record_graph(const DeviceGraph::Work& work);
 
 }  // namespace shoal

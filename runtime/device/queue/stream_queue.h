@@ -1,5 +1,7 @@
 // A queue over one of torch's streams. It calls what the module for GPUs has registered with torch, and no CUDA itself.
-// One stream per stage, and one for its copies to the host; torch has 32 per device and priority, given out in turn.
+// One stream per stage, and one of high priority for its copies to the host, which no other queue of the process has:
+// torch gives out 32 per device and priority in turn, and where all of these are taken, queues share.
+// One thread of the process records, or drops a recording, at a time; none replays meanwhile.
 // Whatever thread asks or drops a mark, no other device than the queue's gets a context of this process.
 #pragma once
 
