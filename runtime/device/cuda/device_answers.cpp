@@ -20,7 +20,7 @@ std::string refusal_text(std::string_view thrown) {
 Status check_bf16_units(std::string_view device, int capability) {
   if (capability >= kFirstGpuWithBf16) return Done{};
   return fail(Error::kUsage, compose("model.precision = \"bf16\": the device ", device, " (sm_", capability,
-                                     ") has no units for it; sm_", kFirstGpuWithBf16, " and later have. Use fp32."));
+                                     ") has no units for it; sm_", kFirstGpuWithBf16, " and later have."));
 }
 
 Status check_cudnn_attention(std::string_view device, int capability, long cudnn) {

@@ -1,9 +1,12 @@
-// Texts made of what CUDA and torch answer: what a person is told, and what peers compare. Pure.
+// Texts made of what CUDA and torch answer or throw: what a person is told, and what peers compare. Pure.
 // Kept apart from the calls, so that machines without a GPU test them.
 #pragma once
 
+#include <exception>
 #include <string>
 #include <string_view>
+
+#include <c10/util/Exception.h>
 
 #include "runtime/base/error.h"
 
@@ -11,6 +14,18 @@ namespace shoal {
 
 // The first line of what torch threw, as an answer to "why can this process not compute on the device".
 [[nodiscard]] std::string refusal_text(std::string_view thrown);
+
+// Returns what `ask` does, a Result; what it throws becomes its Failure: kUsage, with refusal_text().
+template <class Ask>
+[[nodiscard]] auto answer_of(const Ask& ask) -> decltype(ask()) {
+  try {
+    return ask();
+  } catch (const c10::Error& problem) {
+    return fail(Error::kUsage, refusal_text(problem.what_without_backtrace()));
+  } catch (const std::exception& problem) {
+    return fail(Error::kUsage, refusal_text(problem.what()));
+  }
+}
 
 // Errors: kUsage, where a device of this capability (as in 90) has no units for bf16.
 [[nodiscard]] Status check_bf16_units(std::string_view device, int capability);

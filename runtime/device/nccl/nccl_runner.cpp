@@ -2,9 +2,10 @@
 #include "runtime/device/nccl/nccl_runner.h"
 
 #include <condition_variable>
-#include <deque>
+#include <exception>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -63,10 +64,7 @@ class NcclRunner final : public CollectiveRunner {
     while (!is_over_) {
       if (order_) {
         const CollectiveOrder order = std::move(*std::exchange(order_, std::nullopt));
-        inside([&] {
-          if (!session) session.emplace(settings_.library, settings_.make_memory(), settings_.joins);
-          return session->take(order);
-        });
+        inside([&] { return begin(session, order); });
       } else if (session && session->is_busy()) {
         inside([&] { return session->poll(); });
         if (!order_ && !is_over_ && session->is_busy()) changed_.wait_for(lock, kLookEvery);
@@ -78,6 +76,19 @@ class NcclRunner final : public CollectiveRunner {
       session.reset();
       return std::vector<CollectiveNews>();
     });
+  }
+
+  // The first sum makes the memory. What that throws, torch's errors, is the sum's end; the next one tries again.
+  [[nodiscard]] std::vector<CollectiveNews> begin(std::optional<NcclSession>& session, const CollectiveOrder& order) {
+    const auto* sum = std::get_if<CollectiveSum>(&order);
+    if (!session && sum == nullptr) return {};  // there is nothing to drop
+    try {
+      if (!session) session.emplace(settings_.library, settings_.make_memory(), settings_.joins);
+    } catch (const std::exception& problem) {
+      const std::string_view words = problem.what();
+      return {CollectiveFailed{sum->order, compose("no memory to sum in: ", words.substr(0, words.find('\n')))}};
+    }
+    return session->take(order);
   }
 
   void watch() {

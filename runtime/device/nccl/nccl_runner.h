@@ -23,7 +23,7 @@ inline constexpr Duration kNcclCallPatience = std::chrono::seconds(60);
 
 struct NcclRunnerSettings {
   std::shared_ptr<const NcclLibrary> library;
-  // Called once, in the thread that uses it.
+  // Called in the thread that uses it, until it succeeds once. What it throws is the failure of the sum that wanted it.
   std::function<std::unique_ptr<CollectiveMemory>()> make_memory;
   TellCollective tell;
   // Ends the process at once. Any thread calls it.

@@ -50,18 +50,21 @@ struct DevicePlugin {
   const char* build = nullptr;           // build_identity() of the module
   // Makes the device ready to compute. Errors: kUsage, with a sentence that says 'driver' or 'device'.
   Status (*prepare)(int device) = nullptr;
-  // Returns what must be equal for two processes to have equal bits: device, driver, libraries, build.
+  // Returns what must be equal for two processes to have equal bits: device, driver, libraries, build. Of a device that
+  // has failed: the sentence about that.
   std::string (*fingerprint)(int device) = nullptr;
   // Asks the device. Errors: kUsage.
   Result<DeviceMemory> (*memory)(int device) = nullptr;
   // Errors: kUsage, with a sentence: the device has no units for bf16.
   Status (*check_bf16)(int device) = nullptr;
-  // A stage's arithmetic by our kernels, launched on the queue's stream.
+  // A stage's arithmetic by our kernels, launched on the queue's stream. What a stage calls, this and `record`, throws
+  // torch's errors, from which the stage learns how its device fails (queue/device_fault.h).
   std::unique_ptr<DeviceMath> (*make_math)(std::shared_ptr<DeviceQueue> queue) = nullptr;
   // Records what the work queues on the current stream.
   std::unique_ptr<DeviceGraph> (*record)(const std::function<std::vector<at::Tensor>()>& work) = nullptr;
   // Returns the device's name in the world: of two processes that compute on one device, both have it. Errors: kUsage.
   Result<std::string> (*identity)(int device) = nullptr;
+  // Zeros where the device does not say.
   DevicePeaks (*peaks)(int device) = nullptr;
   // Errors: kUsage, with a sentence: cuDNN's attention is not taken on the device.
   Status (*check_cudnn_attention)(int device) = nullptr;

@@ -1,4 +1,4 @@
-// Which values are added, and what is copied to the host of the step's sum.
+// Decides which values are added, and what is copied to the host of the step's sum.
 #include "runtime/device/queue/device_sums.h"
 
 #include <utility>

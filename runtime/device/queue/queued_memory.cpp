@@ -1,7 +1,6 @@
 // Torch's calls are queued like any others; the library's are between two marks of the same stream.
 #include "runtime/device/queue/queued_memory.h"
 
-#include <cstring>
 #include <exception>
 #include <utility>
 
@@ -10,7 +9,6 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
 
-#include "runtime/device/host_tensor.h"
 #include "runtime/device/queue/device_fault.h"
 #include "runtime/device/queue/queued_tensor.h"
 
@@ -29,7 +27,8 @@ class QueuedMemory final : public CollectiveMemory {
       const at::NoGradGuard no_graph;
       const auto turn = queue_->enter();
       contribution_ = contribution;
-      from_ = on_device(contribution);
+      const at::Tensor there = values_in_place(*queue_, contribution);
+      from_ = there.defined() ? there : sent_to(*queue_, contribution);
       to_ = at::empty_like(from_);
       return PlacedValues{from_.const_data_ptr(), to_.mutable_data_ptr(), static_cast<std::size_t>(from_.numel()),
                           queue_->stream()};
@@ -67,16 +66,6 @@ class QueuedMemory final : public CollectiveMemory {
       const auto fault = device_fault_of(std::current_exception());
       return fail(Error::kInternal, fault ? *fault : std::string(problem.what_without_backtrace()));
     }
-  }
-  [[nodiscard]] at::Tensor on_device(const TensorBlob& blob) const {
-    if (const auto* queued = dynamic_cast<const QueuedTensor*>(blob.resident.get())) {
-      queue_->follow(queued->mark());
-      return queued->values();
-    }
-    const at::Tensor host = borrow(blob);
-    const at::Tensor sent = queue_->host_memory(host.sizes(), host.scalar_type());
-    std::memcpy(sent.mutable_data_ptr(), host.const_data_ptr(), blob.byte_count());
-    return sent.to(queue_->device(), true);
   }
 
   std::shared_ptr<DeviceQueue> queue_;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
@@ -286,31 +285,17 @@ std::vector<std::uint64_t> QueuedStageExecutor::restart_from_outer() {
   return state_->restart_from_outer();
 }
 
-// A resident tensor of this process is read where it is, behind its own mark.
 at::Tensor QueuedStageExecutor::on_device(const TensorBlob& blob) {
-  const auto* queued = dynamic_cast<const QueuedTensor*>(blob.resident.get());
-  if (const at::Tensor values = queued != nullptr ? queued->values() : at::Tensor(); values.defined()) {
-    queue_->follow(queued->mark());
-    reads_.note(blob);
-    return values.to(queue_->device());
-  }
-  TensorBlob host = blob;
-  // Values of another kind of device, or which have left this one.
-  if (host.resident) host.bytes = std::exchange(host.resident, nullptr)->to_host();
-  return sendable(host).to(queue_->device(), true);
-}
-
-at::Tensor QueuedStageExecutor::sendable(const TensorBlob& blob) const {
-  const at::Tensor from_host = borrow(blob);
-  at::Tensor sent = queue_->host_memory(from_host.sizes(), from_host.scalar_type());
-  if (blob.byte_count() > 0) std::memcpy(sent.mutable_data_ptr(), from_host.const_data_ptr(), blob.byte_count());
-  return sent;
+  const at::Tensor values = values_in_place(*queue_, blob);
+  if (!values.defined()) return sent_to(*queue_, blob);
+  reads_.note(blob);
+  return values;
 }
 
 at::Tensor QueuedStageExecutor::input_of(const MicrobatchWork& work) {
   state_->ensure_begun();
   const bool are_tokens = plan_.has_embedding && work.input.bytes;
-  at::Tensor input = are_tokens ? sendable(work.input) : on_device(work.input);
+  at::Tensor input = are_tokens ? sendable(*queue_, work.input) : on_device(work.input);
   check_input(input, plan_);
   return input;
 }

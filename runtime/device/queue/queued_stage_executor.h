@@ -87,9 +87,8 @@ class QueuedStageExecutor final : public LateStageExecutor {
     at::Tensor is_within;  // bool, by tensor
   };
 
+  // Holds what the device reads of other stages.
   [[nodiscard]] at::Tensor on_device(const TensorBlob& blob);
-  // In memory that the device copies from without the host's waiting.
-  [[nodiscard]] at::Tensor sendable(const TensorBlob& blob) const;
   // Tokens stay on the host: their gradient's order is made there.
   [[nodiscard]] at::Tensor input_of(const MicrobatchWork& work);
   [[nodiscard]] TensorBlob given_away(const at::Tensor& values) const;

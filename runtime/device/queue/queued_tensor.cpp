@@ -7,6 +7,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "runtime/base/ensure.h"
+#include "runtime/device/host_tensor.h"
 
 namespace shoal {
 
@@ -59,6 +60,27 @@ TensorBlob resident_blob(const at::Tensor& values, std::shared_ptr<const DeviceM
   blob.shape = values.sizes().vec();
   blob.resident = std::make_shared<QueuedTensor>(values, std::move(mark), std::move(copies));
   return blob;
+}
+
+at::Tensor values_in_place(DeviceQueue& queue, const TensorBlob& blob) {
+  const auto* queued = dynamic_cast<const QueuedTensor*>(blob.resident.get());
+  const at::Tensor values = queued != nullptr ? queued->values() : at::Tensor();
+  if (!values.defined()) return values;
+  queue.follow(queued->mark());
+  return values.to(queue.device());
+}
+
+at::Tensor sent_to(DeviceQueue& queue, const TensorBlob& blob) {
+  TensorBlob host = blob;
+  if (host.resident) host.bytes = std::exchange(host.resident, nullptr)->to_host();
+  return sendable(queue, host).to(queue.device(), true);
+}
+
+at::Tensor sendable(const DeviceQueue& queue, const TensorBlob& blob) {
+  const at::Tensor from_host = borrow(blob);
+  at::Tensor sent = queue.host_memory(from_host.sizes(), from_host.scalar_type());
+  if (blob.byte_count() > 0) std::memcpy(sent.mutable_data_ptr(), from_host.const_data_ptr(), blob.byte_count());
+  return sent;
 }
 
 }  // namespace shoal

@@ -48,4 +48,12 @@ class QueuedTensor final : public ResidentTensor {
 [[nodiscard]] TensorBlob resident_blob(const at::Tensor& values, std::shared_ptr<const DeviceMark> mark,
                                        std::shared_ptr<DeviceQueue> copies);
 
+// Within a turn. Returns the values of a blob that are on a device of this kind, behind their mark; undefined: it is on
+// the host, has left its device, or is on another kind.
+[[nodiscard]] at::Tensor values_in_place(DeviceQueue& queue, const TensorBlob& blob);
+// Within a turn. Sends a copy to the queue's device, by way of the host, wherever the values are.
+[[nodiscard]] at::Tensor sent_to(DeviceQueue& queue, const TensorBlob& blob);
+// Returns the bytes of a blob that is on the host, in memory that the device copies from without the host's waiting.
+[[nodiscard]] at::Tensor sendable(const DeviceQueue& queue, const TensorBlob& blob);
+
 }  // namespace shoal

@@ -19,26 +19,26 @@
 namespace shoal::gpu {
 namespace {
 
-constexpr unsigned kRowThreads = 512;  // of a block; the order of sums depends on it
+constexpr unsigned kRowThreads = 512;  // in a block; the order of sums depends on it
 constexpr unsigned kWarps = kRowThreads / kWarp;
-constexpr unsigned kStepBytes = kRowThreads * sizeof(Words);  // what a block reads at once
-constexpr unsigned kParts = 4;         // of what is kept: a thread computes with the first while the others come
+constexpr unsigned kStepBytes = kRowThreads * sizeof(Words);  // a block reads so much at once
+constexpr unsigned kParts = 4;         // kept values come in these: a thread computes with the first while others come
 constexpr unsigned kAhead = 2;         // packs of a thread that are on their way beyond what is kept
-constexpr unsigned kBlocksAtOnce = 2;  // of a multiprocessor: one reads while the other computes
+constexpr unsigned kBlocksAtOnce = 2;  // on a multiprocessor: one reads while the other computes
 // Steps that a block keeps at most where a multiprocessor has so much shared memory: 228 KiB, 164 KiB, 100 KiB.
 constexpr unsigned kManySteps = 14, kSomeSteps = 10, kFewSteps = 6;
 constexpr float kNothing = -0x1p100F;  // below every logit that counts
 constexpr float kLog2E = 1.44269504F;
 constexpr double kLog2 = 0.693147180559945309417;
 constexpr float kShift = 0x1.8p23F;    // adding it leaves a rounded number in the low bits
-constexpr float kHeadroom = 8;         // of a thread's scale above the power that it was chosen for
+constexpr float kHeadroom = 8;         // between a thread's scale and the power that it was chosen for
 constexpr float kLeastPower = -120;    // 2 to it is a normal number, and nothing beside a sum
 constexpr float kNearScale = 0x1p21F;  // kShift takes whole numbers up to it without rounding
 
 struct Softmax {
   float scale = kNothing;
   float sum = 0;
-  float smallest = INFINITY;  // of the logits
+  float smallest = INFINITY;  // among the logits
 };
 
 // 2^f, |f| <= 1/2, times a factor: a polynomial, with the coefficients of the least relative error. That is 1.6e-7; for
@@ -115,7 +115,7 @@ __device__ __forceinline__ double logarithm(float x) {
 // Keeps the sum of what a thread has read so far.
 struct Running {
   Softmax softmax;
-  float largest_held = NAN;  // of logits at this scale; nothing is at first
+  float largest_held = NAN;  // among logits at this scale; nothing is at first
   float least_near = INFINITY;
 
   __device__ __forceinline__ void hold(float largest) {

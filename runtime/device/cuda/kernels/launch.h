@@ -17,10 +17,10 @@ namespace shoal::gpu {
 
 using Stream = CUstream_st*;
 
-// cudaError_t of the launch; 0 is success. cudaErrorInvalidValue (1) where a kernel does not take the shape.
+// cudaError_t of the launch, which is positive; 0 is success. Negative where a kernel does not take the shape.
 using LaunchError = int;
 inline constexpr LaunchError kLaunched = 0;
-inline constexpr LaunchError kRefusedShape = 1;
+inline constexpr LaunchError kRefusedShape = -1;
 
 // A brain float, the upper half of a float32: torch's BFloat16 has the same bytes.
 struct Bf16 {

@@ -71,7 +71,7 @@ __global__ void norm_blocks_kernel(TensorChunks chunks, const float* flat, doubl
 
 // A thread block per tensor: its warps add the groups of blocks, each into the place of the group's first block; then
 // one warp adds the groups.
-__global__ void __launch_bounds__(kAddingThreads)
+__global__ void __launch_bounds__(kAddingThreads, 1)  // else two on sm_100, which has registers for one
     add_in_order_kernel(TensorChunks chunks, double* block_sums, double* norms) {
   const TensorSpan span = chunks.spans[blockIdx.x];
   const std::size_t blocks = (span.count + kChunk - 1) / kChunk;

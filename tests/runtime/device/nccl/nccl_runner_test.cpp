@@ -13,6 +13,7 @@ namespace shoal::nccl_runner_test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using namespace std::chrono_literals;
 
 // Threads read it while the test moves it.
@@ -30,14 +31,18 @@ class SharedClock final : public Clock {
   std::atomic<Duration::rep> ticks_ = Duration(1h).count();
 };
 
+using MakeMemory = std::function<std::unique_ptr<CollectiveMemory>()>;
+MakeMemory host_memory() {
+  return [library = tests_library()] { return make_host_memory(library); };
+}
+
 // A member with a runner, and what it was told.
 class Member {
  public:
-  Member() {
-    const auto library = tests_library();
+  explicit Member(MakeMemory make_memory = host_memory()) {
     NcclRunnerSettings settings;
-    settings.library = library;
-    settings.make_memory = [library] { return make_host_memory(library); };
+    settings.library = tests_library();
+    settings.make_memory = std::move(make_memory);
     settings.tell = [this](CollectiveNews news) {
       const std::lock_guard lock(mutex_);
       news_.push_back(std::move(news));
@@ -117,6 +122,33 @@ TEST(NcclRunner, IsSilentAboutWhatWasDropped) {
   const auto sum = first.next();
   ASSERT_TRUE(sum && std::holds_alternative<CollectiveSummed>(*sum));
   EXPECT_EQ(std::get<CollectiveSummed>(*sum).order, order_of(2));
+}
+
+// A device without memory, say. The next sum asks for it again.
+TEST(NcclRunner, AFailureToMakeMemoryIsTheSumsFailure) {
+  const PlantedFolder folder;
+  const auto contribution = random_integers(2, 100, 1)[0];
+  int asked = 0;
+  Member member([&asked, make = host_memory()] {
+    if (++asked <= 2) throw std::runtime_error("CUDA out of memory, as planted\nand where it was");
+    return make();
+  });
+  member.drop();  // of which nothing is to be told
+  for (const std::uint32_t epoch : {1, 2}) {
+    member.begin(0, {}, contribution, epoch);
+    const auto news = member.next();
+    ASSERT_TRUE(news && std::holds_alternative<CollectiveFailed>(*news));
+    const auto& failed = std::get<CollectiveFailed>(*news);
+    EXPECT_EQ(failed.order, order_of(epoch));
+    EXPECT_THAT(failed.reason, HasSubstr("CUDA out of memory, as planted"));
+    EXPECT_THAT(failed.reason, Not(HasSubstr("where it was")));
+    EXPECT_FALSE(failed.is_for_good);
+  }
+  member.begin(0, {}, contribution, 3);
+  const auto made = member.next();
+  EXPECT_TRUE(made && std::holds_alternative<CollectiveIdMade>(*made)) << "control";
+  EXPECT_EQ(asked, 3) << "a drop needs no memory";
+  EXPECT_EQ(member.ended(), "");
 }
 
 TEST(NcclRunner, EndsAProcessWhoseLibraryDoesNotComeBack) {

@@ -16,6 +16,18 @@ TEST(DeviceAnswers, ARefusalIsOneLine) {
   EXPECT_THAT(text, Not(HasSubstr("Exception raised")));
 }
 
+TEST(DeviceAnswers, WhateverIsThrownIsARefusal) {
+  const auto torchs = answer_of([]() -> Result<int> { TORCH_CHECK(false, "CUDA error: unspecified\nmore"); });
+  ASSERT_FALSE(torchs.ok());
+  EXPECT_EQ(torchs.failure().error, Error::kUsage);
+  EXPECT_EQ(torchs.failure().message, "LibTorch cannot use the CUDA device: CUDA error: unspecified");
+  const auto others = answer_of([]() -> Status { throw std::out_of_range("vector::at\nmore"); });
+  ASSERT_FALSE(others.ok());
+  EXPECT_EQ(others.failure().message, "LibTorch cannot use the CUDA device: vector::at");
+  EXPECT_EQ(*answer_of([]() -> Result<int> { return 7; }), 7) << "control";
+  EXPECT_EQ(answer_of([]() -> Status { return fail(Error::kIo, "its own"); }).failure().message, "its own");
+}
+
 TEST(DeviceAnswers, ADeviceWithoutUnitsForBf16IsNamed) {
   EXPECT_TRUE(check_bf16_units("NVIDIA H100", 90).ok());
   EXPECT_TRUE(check_bf16_units("NVIDIA A100", 80).ok());
@@ -23,6 +35,7 @@ TEST(DeviceAnswers, ADeviceWithoutUnitsForBf16IsNamed) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.failure().error, Error::kUsage);
   EXPECT_THAT(refused.failure().message, HasSubstr("the device Tesla T4 (sm_75) has no units for it"));
+  EXPECT_THAT(refused.failure().message, Not(HasSubstr("fp32"))) << "no kernel of ours runs on it";
 }
 
 TEST(DeviceAnswers, CudnnsAttentionIsForDevicesThatTorchPrefersItOn) {

@@ -122,5 +122,24 @@ TEST(LoadPlugin, TheModuleLoadsAndSaysWhyItCannotCompute) {
   EXPECT_THAT(ready.failure().message, AnyOf(HasSubstr("driver"), HasSubstr("device")));
 }
 
+// A device that is not there stands for one that has failed: torch throws at each of these.
+TEST(LoadPlugin, WhatTorchThrowsEndsAtTheModulesFunctions) {
+  if (!std::filesystem::exists(kPrograms + "/" + kDevicePluginFile)) GTEST_SKIP() << "built without the CUDA toolkit";
+  const auto plugin = open_plugin(kPrograms + "/" + kDevicePluginFile);
+  ASSERT_TRUE(plugin.ok()) << plugin.failure().message;
+  constexpr int kNowhere = 63;
+  const DevicePlugin& module = **plugin;
+  static_cast<void>(module.prepare(0));
+  EXPECT_THAT(module.fingerprint(kNowhere), StartsWith("LibTorch cannot use the CUDA device"));
+  EXPECT_EQ(module.peaks(kNowhere).reserved_bytes, 0U);
+  for (const Status& said : {module.check_bf16(kNowhere), module.check_cudnn_attention(kNowhere)}) {
+    ASSERT_FALSE(said.ok());
+    EXPECT_EQ(said.failure().error, Error::kUsage);
+    EXPECT_THAT(said.failure().message, StartsWith("LibTorch cannot use the CUDA device"));
+  }
+  EXPECT_FALSE(module.memory(kNowhere).ok());
+  EXPECT_FALSE(module.identity(kNowhere).ok());
+}
+
 }  // namespace
 }  // namespace shoal::load_plugin_test

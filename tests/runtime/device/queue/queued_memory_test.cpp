@@ -69,6 +69,20 @@ TEST(QueuedMemory, ReadsAContributionOnItsDeviceWhereItIs) {
   EXPECT_EQ(bed.queue->followed, 1) << "behind what computes it";
 }
 
+TEST(QueuedMemory, SendsAContributionThatHasLeftItsDevice) {
+  Bed bed;
+  const at::Tensor values = at::ones({4}, at::kFloat);
+  const auto blob = resident_blob(values, bed.queue->mark(), bed.queue);
+  dynamic_cast<const QueuedTensor&>(*blob.resident).leave_device();
+  const int followed = bed.queue->followed;  // by the copy
+  const auto placed = bed.memory->place(blob);
+  ASSERT_TRUE(placed.ok()) << placed.failure().message;
+  ASSERT_EQ(placed->count, 4U);
+  EXPECT_EQ(std::memcmp(placed->from, values.const_data_ptr(), values.nbytes()), 0);
+  EXPECT_NE(placed->from, values.const_data_ptr()) << "memory that went back";
+  EXPECT_EQ(bed.queue->followed, followed) << "what is on the host is computed";
+}
+
 TEST(QueuedMemory, WhatTorchThrowsIsTheSumsFailure) {
   Bed bed;
   bed.queue->fails = true;

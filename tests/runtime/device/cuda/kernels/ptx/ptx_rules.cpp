@@ -75,4 +75,14 @@ unsigned assembled_count(std::string_view log) {
   return count;
 }
 
+std::map<int, unsigned> assembled_for(std::string_view log) {
+  static const std::regex kFor(R"(Compiling entry function '.*' for 'sm_(\d+)')");
+  std::map<int, unsigned> counts;
+  for (const std::string_view line : lines_of(log)) {
+    std::cmatch found;
+    if (std::regex_search(line.begin(), line.end(), found, kFor)) ++counts[std::stoi(found[1].str())];
+  }
+  return counts;
+}
+
 }  // namespace shoal::gpu

@@ -1,4 +1,4 @@
-// What a kernel's PTX must not hold where its results have to repeat, and be the CPU's: text in, findings out.
+// Lists what a kernel's PTX must not hold where its results have to repeat, and be the CPU's: text in, findings out.
 //
 //   * atomics on floats: their order is chance
 //   * .approx, .ftz, div.full: another result than IEEE's
@@ -7,6 +7,7 @@
 // And from the assembler's log: spilled registers.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,5 +26,7 @@ struct PtxKernel {
 // Kernels of an assembler's log (-Xptxas -v) that spill or are not in it.
 [[nodiscard]] std::vector<std::string> check_spills(std::string_view log);
 [[nodiscard]] unsigned assembled_count(std::string_view log);
+// Counts the log's kernels by what they are assembled for, as in 80 for sm_80.
+[[nodiscard]] std::map<int, unsigned> assembled_for(std::string_view log);
 
 }  // namespace shoal::gpu

@@ -5,9 +5,12 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include <gtest/gtest.h>
+
+#include "runtime/base/machine/gpu_driver.h"
 
 namespace shoal::gpu::ptx_test {
 namespace {
@@ -18,7 +21,7 @@ std::string read_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// What nvcc made of the kernels' sources; none without a toolkit.
+// Returns what nvcc made of the kernels' sources; none without a toolkit.
 std::vector<std::string> objects() {
   std::istringstream list(SHOAL_KERNEL_OBJECTS);
   std::vector<std::string> paths;
@@ -92,6 +95,33 @@ TEST_F(KernelPtx, SpillsNothing) {
   }
 }
 
+// Returns what the build says that kernels are compiled for.
+std::set<int> wanted_gpus() {
+  std::istringstream list(SHOAL_GPUS);
+  std::set<int> gpus;
+  for (std::string gpu; std::getline(list, gpu, ':');) gpus.insert(std::stoi(gpu));
+  return gpus;
+}
+
+TEST_F(KernelPtx, EveryKernelIsAssembledForEveryGpuThatTheBuildNames) {
+  for (const std::string& object : objects()) {
+    const auto counts = assembled_for(read_text(object + ".log"));
+    std::set<int> gpus;
+    for (const auto& [gpu, count] : counts) gpus.insert(gpu);
+    EXPECT_EQ(gpus, wanted_gpus()) << object;
+    for (const auto& [gpu, count] : counts) EXPECT_EQ(count, counts.begin()->second) << object << ": sm_" << gpu;
+  }
+}
+
+// A device is refused or taken by this number before anything is launched.
+TEST_F(KernelPtx, TheLowestGpuIsTheLowestCapabilityThatADeviceMayHave) {
+  EXPECT_EQ(*wanted_gpus().begin(), kLowestCapability);
+  const std::string target = ".target sm_" + std::to_string(kLowestCapability) + "\n";
+  for (const std::string& object : objects()) {
+    EXPECT_NE(read_text(object + ".ptx").find(target), std::string::npos) << object << ": what newer ones translate";
+  }
+}
+
 TEST_F(KernelPtx, OfAFaultyKernelIsFound) {
   const std::string faulty = SHOAL_FAULTY_OBJECT;
   const auto kernels = kernels_in(read_text(faulty + ".ptx"));
@@ -101,6 +131,15 @@ TEST_F(KernelPtx, OfAFaultyKernelIsFound) {
   EXPECT_TRUE(mentions(findings, "not as IEEE rounds"));
   EXPECT_GT(fma_count(kernels[0]), 0U) << "nobody wrote one";
   EXPECT_FALSE(check_spills(read_text(faulty + ".log")).empty());
+}
+
+TEST(PtxRules, TellWhatALogsKernelsAreAssembledFor) {
+  const auto counts = assembled_for(
+      "ptxas info    : Compiling entry function '_Z1a' for 'sm_80'\n"
+      "ptxas info    : Used 32 registers\n"
+      "ptxas info    : Compiling entry function '_Z1b' for 'sm_80'\n"
+      "ptxas info    : Compiling entry function '_Z1a' for 'sm_120'\n");
+  EXPECT_EQ(counts, (std::map<int, unsigned>{{80, 2}, {120, 1}}));
 }
 
 TEST(PtxRules, FindWhatMayBeFusedAndLeaveTheRestAlone) {
