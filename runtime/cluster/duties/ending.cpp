@@ -62,14 +62,14 @@ Answers EndingDuty::on(const TickCame& /*tick*/, Instant /*now*/) {
   return answers;
 }
 
-Answers EndingDuty::on(const EndDue& /*due*/, Instant /*now*/) {
+Answers EndingDuty::on(const EndDue& /*due*/, Instant now) {
   Answers answers;
   if (!truth_.is_training()) return answers;
   const std::uint64_t steps = truth_.view().committed_steps();
-  if (is_step_without_text()) {
+  if (const auto lack = lack_of_step(now)) {
     ending_.last_step.drop_step();
-    answers.perform(TellPerson{compose("the step after step ", steps, " is not made, because its text cannot be read (",
-                                       *truth_.unreadable_text, "); what is committed is saved")});
+    answers.perform(TellPerson{
+        compose("the step after step ", steps, " is not made, because ", *lack, "; what is committed is saved")});
   }
   switch (ending_.last_step.awaits(truth_.checkpoints.has(steps))) {
     case RunAwaits::kSteps: return answers;
@@ -92,9 +92,11 @@ Answers EndingDuty::on(const EndDue& /*due*/, Instant /*now*/) {
 }
 
 // The step is dropped then (P-35a). A commit that was asked for is made first.
-bool EndingDuty::is_step_without_text() const {
+std::optional<std::string> EndingDuty::lack_of_step(Instant now) const {
   const LastStep& last = ending_.last_step;
-  return last.stopped() && !last.is_committed() && truth_.unreadable_text && !truth_.history.is_entry_asked();
+  if (!last.stopped() || last.is_committed() || truth_.history.is_entry_asked()) return std::nullopt;
+  if (truth_.unreadable_text) return compose("its text cannot be read (", *truth_.unreadable_text, ")");
+  return truth_.signs.lasting_cut(truth_.roster.parties(), now);
 }
 
 // Once (P-35a): a journal that refuses again ends the run at once. While a round is due and no entry yet, members stand

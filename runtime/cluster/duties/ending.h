@@ -1,7 +1,8 @@
 // Knows which step is the last one and what is awaited after it, and ends the run: what is told, who ends when.
 //
 //   training ──a stop, the target, divergence──▶ last step committed ──saved, evaluated──▶ FinishRun ──▶ ending
-//            ──a stop without a text, a journal that refuses: the step is dropped──▶ saved ──▶ ending
+//            ──a stop without a text or a way between replicas, a journal that refuses: the step is dropped──▶ saved
+//              ──▶ ending
 //            ──it cannot go on──▶ ending
 //   ending ──all have ended──▶ over
 //
@@ -34,8 +35,8 @@ class EndingDuty {
   [[nodiscard]] Answers on(const JournalFailed& failed, Instant now);
 
  private:
-  // True when a stopped run cannot make its last step, because its text cannot be read.
-  [[nodiscard]] bool is_step_without_text() const;
+  // Returns why a stopped run cannot make its last step.
+  [[nodiscard]] std::optional<std::string> lack_of_step(Instant now) const;
   // True when the state after the newest commit is to be saved before a journal that refuses ends the run.
   [[nodiscard]] bool can_save_first() const;
   void tell_end(const EndOfRun& end, Instant now, Answers& answers);

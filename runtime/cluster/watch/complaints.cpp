@@ -80,6 +80,18 @@ std::optional<Expulsion> Complaints::judge(const std::vector<Party>& parties, In
   return std::nullopt;
 }
 
+std::optional<std::string> Complaints::lasting(const std::vector<Party>& parties, Instant now) const {
+  for (const auto& [pair, standing] : pairs_) {
+    const Party* a = find(parties, pair.first);
+    const Party* b = find(parties, pair.second);
+    if (a == nullptr || b == nullptr || !must_talk(*a, *b) || a->is_storage || b->is_storage) continue;
+    const bool is_told_now = now - standing.last <= limits_.forget_after;
+    if (!is_told_now || !standing.since || now - *standing.since < limits_.lasts_after) continue;
+    return compose(a->name, " and ", b->name, " cannot reach each other");
+  }
+  return std::nullopt;
+}
+
 std::vector<ProcessIncarnation> Complaints::unreached_by(ProcessIncarnation process, Instant now) const {
   std::vector<ProcessIncarnation> others;
   for (const auto& [pair, standing] : pairs_) {

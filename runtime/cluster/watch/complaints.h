@@ -21,6 +21,7 @@ namespace shoal {
 struct ComplaintLimits {
   Duration evict_after = std::chrono::seconds(5);   // age of complaints about a pair without a link
   Duration forget_after = std::chrono::seconds(4);  // without a word about it
+  Duration lasts_after = std::chrono::seconds(20);  // age at which nobody is expected to go, and no link to come
 };
 
 // A process as far as its place in the run matters here.
@@ -51,6 +52,9 @@ class Complaints {
   [[nodiscard]] std::optional<Expulsion> judge(const std::vector<Party>& parties, Instant now);
   // Those that it cannot reach, or that cannot reach it, as far as is said now; while a link stands it is none.
   [[nodiscard]] std::vector<ProcessIncarnation> unreached_by(ProcessIncarnation process, Instant now) const;
+  // Names two replicas that must talk and have had no link for long, although one that can be spared goes sooner: the
+  // step stands until they have one. "node1 and node3 cannot reach each other"; nothing: there are none.
+  [[nodiscard]] std::optional<std::string> lasting(const std::vector<Party>& parties, Instant now) const;
   // "node1 and node3 cannot reach each other: open TCP port 7103 of 10.0.0.3 for node1"; empty when all is well.
   [[nodiscard]] std::string explain(const std::vector<Party>& parties) const;
 

@@ -44,6 +44,10 @@ class SignsOfLife {
     return complaints_.judge(parties, now);
   }
 
+  // Names two replicas between which the step stands (complaints.h).
+  [[nodiscard]] std::optional<std::string> lasting_cut(const std::vector<Party>& parties, Instant now) const {
+    return complaints_.lasting(parties, now);
+  }
   [[nodiscard]] std::vector<ProcessIncarnation> unreached_by(ProcessIncarnation process, Instant now) const {
     return complaints_.unreached_by(process, now);
   }

@@ -43,6 +43,23 @@ TEST_F(EndingDutyTest, AsksForTheCommitWhenARunIsStopped) {
   EXPECT_TRUE(truth.ending.last_step.stopped());
 }
 
+// Two last replicas that cannot reach each other make no step, and a person does not wait for them.
+TEST_F(EndingDutyTest, DropsAStepOfAStoppedRunThatStandsBetweenReplicas) {
+  truth.checkpoints.begin_from(0, "abc");
+  const auto dropped_after = [&](bool is_stopped, int seconds) {
+    if (is_stopped) (void)duty.on(StopAsked{"SIGTERM", 0}, now);
+    const Instant end = now + std::chrono::seconds(seconds);
+    for (; now < end; now += std::chrono::seconds(1)) {
+      truth.signs.hear(PeerUnreachable{process(0, 0), process(1, 0), 3000}, now);
+    }
+    return asked<TellPerson>(duty.on(EndDue{}, now)).size() == 1 && truth.ending.last_step.is_committed();
+  };
+  EXPECT_FALSE(dropped_after(false, 30)) << "it goes on when there is a way";
+  now += std::chrono::seconds(60);
+  EXPECT_FALSE(dropped_after(true, 15));
+  EXPECT_TRUE(dropped_after(true, 10));
+}
+
 TEST_F(EndingDutyTest, EndsAtOnceWhatDoesNotTrainYet) {
   truth.phase = RunPhase::kGathering;
   EXPECT_EQ(told<EndOfRun>(duty.on(StopAsked{"SIGTERM", 0}, now)).size(), 1U);

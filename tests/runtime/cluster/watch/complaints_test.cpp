@@ -137,6 +137,22 @@ TEST(Complaints, AboutTheLostAreForgotten) {
   EXPECT_EQ(complaints.explain(two_by_two()), "");
 }
 
+// The step stands between the last replicas of two stages, which nobody can spare.
+TEST(Complaints, ThatLastAreNamedOfReplicasAlone) {
+  const std::vector<Party> parties = {member(1, 0, 1), member(2, 1, 1), storage(9)};
+  const auto lasting_after = [&](const std::vector<std::pair<int, int>>& pairs, int seconds) {
+    Complaints complaints;
+    EXPECT_FALSE(insist(complaints, parties, pairs, seconds).has_value());
+    return complaints.lasting(parties, kStart + seconds * 1s);
+  };
+  EXPECT_EQ(lasting_after({{1, 2}}, 19), std::nullopt);
+  EXPECT_EQ(lasting_after({{1, 2}}, 21), parties[0].name + " and " + parties[1].name + " cannot reach each other");
+  EXPECT_EQ(lasting_after({{1, 9}}, 60), std::nullopt) << "a step needs no storage";
+  Complaints forgotten;
+  (void)insist(forgotten, parties, {{1, 2}}, 30);
+  EXPECT_EQ(forgotten.lasting(parties, kStart + 40s), std::nullopt) << "nobody says it any more";
+}
+
 // Whatever is said by whom: storage and last replicas stay, and who goes was complained about or complained.
 TEST(Complaints, KeepTheirPromisesForAnyWords) {
   const std::uint64_t seed = std::random_device{}();
