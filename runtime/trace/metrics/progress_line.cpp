@@ -68,7 +68,7 @@ std::vector<Field> fields_of(const StepRecord& record, const LineMeans& means, c
   fields.push_back({Rank::kStays, step.str()});
   fields.push_back({Rank::kStays, "loss " + number_text(record.loss, 4)});
   fields.push_back({Rank::kRate, "lr " + scientific_text(record.lr)});
-  fields.push_back({Rank::kNorm, "norm " + number_text(record.grad_norm, 2)});
+  fields.push_back({Rank::kNorm, "norm " + (record.skipped ? std::string("-") : number_text(record.grad_norm, 2))});
   fields.push_back({Rank::kSpeed, speed_of(record)});
   fields.push_back({Rank::kPeers, peers_of(record)});
   if (style.steps_per_round > 0)

@@ -136,7 +136,7 @@ std::string to_json_line(const StepRecord& record) {
   json["step"] = record.step;
   json["loss"] = number(record.loss);
   json["perplexity"] = number(std::exp(record.loss));
-  json["grad_norm"] = number(record.grad_norm);
+  json["grad_norm"] = record.skipped ? Json() : number(record.grad_norm);
   json["lr"] = number(record.lr);
   json["tokens"] = record.tokens;
   json["tokens_total"] = record.tokens_total;

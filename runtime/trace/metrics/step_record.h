@@ -17,7 +17,7 @@ struct StepRecord {
   std::uint32_t branch = 0;
   std::uint64_t step = 0;
   double loss = 0;       // nats per token, before the update
-  double grad_norm = 0;  // before clipping
+  double grad_norm = 0;  // before clipping; of a skipped step nobody's, for tensors were left out of it
   double lr = 0;
   std::uint64_t tokens = 0;
   std::uint64_t tokens_total = 0;

@@ -113,6 +113,14 @@ TEST(StepRecord, ThatIsNotFiniteIsStillJson) {
   EXPECT_EQ(json["skipped"], "wte.weight, microbatch 3");
 }
 
+// The norm lacks the tensors that were left out of it.
+TEST(StepRecord, OfASkippedStepHasNoNorm) {
+  StepRecord record = some_record();
+  EXPECT_FALSE(Json::parse(to_json_line(record))["grad_norm"].is_null()) << "the control";
+  record.skipped = "wte.weight, microbatch 3";
+  EXPECT_TRUE(Json::parse(to_json_line(record))["grad_norm"].is_null());
+}
+
 // A sum over lines is wrong without a sign of it where zeros stand, and a missing key is an error.
 TEST(StepRecord, HasEveryKeyAndNoNumberOfWhatNobodyMeasured) {
   StepRecord record = some_record();
