@@ -161,8 +161,8 @@ Result<HostPort> parse_host_port(std::string_view text) {
   const std::string_view port = colon == std::string_view::npos ? text : text.substr(colon + 1);
   const auto parsed = std::from_chars(port.data(), port.data() + port.size(), address.port);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  const bool has_half_brackets = host.find_first_of("[]") != std::string_view::npos;
-  if (host.empty() || has_half_brackets || port.empty() || parsed.ec != std::errc() ||
+  const bool is_no_host = host.find_first_of("[]*") != std::string_view::npos;  // half a bracket, or a pattern
+  if (host.empty() || is_no_host || port.empty() || parsed.ec != std::errc() ||
       parsed.ptr != port.data() + port.size()) {
     return fail(Error::kUsage, compose("'", text, "' is not an address; HOST:PORT was expected, e.g. 10.0.0.1:7000."));
   }

@@ -431,7 +431,7 @@ TEST(HostPort, IsReadAndWritten) {
   EXPECT_EQ(parse_host_port("[::1]:7000").value(), (HostPort{"::1", 7000}));
   EXPECT_EQ(host_port_text({"::1", 7000}), "[::1]:7000");
   for (const char* bad :
-       {"", "host", ":7", "host:", "host:x", "host:70000", "host:7 ", "[::1", "[::1]", "::1]:7", "[]:7"}) {
+       {"", "host", ":7", "host:", "host:x", "host:70000", "host:7 ", "[::1", "[::1]", "::1]:7", "[]:7", "*:7"}) {
     EXPECT_FALSE(parse_host_port(bad).ok()) << bad;
   }
 }
