@@ -7,8 +7,6 @@
 namespace shoal {
 namespace {
 
-constexpr std::size_t kPieceBytes = 4096;
-
 std::uint64_t events_in(const BlockPlace& block) { return (block.bytes + kEventBytes - 1) / kEventBytes; }
 
 }  // namespace
@@ -17,7 +15,8 @@ std::uint64_t events_in(const BlockPlace& block) { return (block.bytes + kEventB
 Result<std::string_view> BlockWalk::bytes_at(std::uint64_t at, std::size_t count) {
   const bool is_there = at >= piece_begin_ && at + count <= piece_begin_ + piece_.size();
   if (!is_there) {
-    piece_.resize(std::max(count, kPieceBytes));
+    const std::uint64_t left = file_.size - std::min(at, file_.size);
+    piece_.resize(std::max<std::size_t>(count, std::min<std::uint64_t>(piece_bytes_, left)));
     const auto read = file_.read_at(at, piece_);
     if (!read) return read.failure();
     piece_.resize(*read);

@@ -32,9 +32,16 @@ struct BlockPlace {
   std::uint32_t bytes = 0;
 };
 
+// Small pieces for whoever passes over the bodies of large blocks, large ones for whoever reads all of them.
+inline constexpr std::size_t kHeaderPieceBytes = 4096;
+inline constexpr std::size_t kBodyPieceBytes = std::size_t{64} << 10U;
+
 class BlockWalk {
  public:
-  explicit BlockWalk(const InputFile& file) : file_(file) {}
+  explicit BlockWalk(const InputFile& file) : BlockWalk(file, 0, kHeaderPieceBytes) {}
+  // `begin`: offset of the first block that it gives. `piece_bytes`: the file is read in such pieces.
+  BlockWalk(const InputFile& file, std::uint64_t begin, std::size_t piece_bytes)
+      : file_(file), end_(begin), piece_bytes_(piece_bytes) {}
 
   // The next block; nothing: no whole one follows. Errors: kIo.
   [[nodiscard]] Result<std::optional<BlockPlace>> next();
@@ -47,7 +54,8 @@ class BlockWalk {
   [[nodiscard]] Result<std::string_view> bytes_at(std::uint64_t at, std::size_t count);
 
   const InputFile& file_;
-  std::uint64_t end_ = 0;
+  std::uint64_t end_;
+  std::size_t piece_bytes_;
   std::string piece_;
   std::uint64_t piece_begin_ = 0;
 };

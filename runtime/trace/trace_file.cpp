@@ -135,39 +135,18 @@ Status read_block(std::vector<TraceLife>& lives, BlockKind kind, std::string_vie
   return Done{};
 }
 
-// Takes the oldest events out of a life, and whatever else it has: what is found in the ring is compared with the rest.
+// Takes out of a life what was read of it, so that the next part begins.
 TraceLife part_of(TraceLife& life) {
-  const auto rest = life.events.end() - static_cast<std::ptrdiff_t>(kTailEvents);
   TraceLife part = life;
-  part.events.erase(part.events.end() - static_cast<std::ptrdiff_t>(kTailEvents), part.events.end());
-  life.events.erase(life.events.begin(), rest);
+  life.events.clear();
   life.processes.clear();
   life.names.clear();
   life.dropped = 0;
   return part;
 }
 
-// Gives all but the last part, which it returns; nothing: there is none.
-Result<std::optional<TraceLife>> give_parts(const std::string& path, const InputFile& file, const TakePart& take,
-                                            std::size_t part_events) {
-  std::vector<TraceLife> lives;  // the one that is read, and sometimes the one before
-  for (BlockWalk walk(file);;) {
-    const auto block = walk.next();
-    if (!block) return block.failure();
-    if (!*block) break;
-    const auto body = walk.body_of(**block);
-    if (!body) return body.failure();
-    const auto status = read_block(lives, (*block)->kind, *body);
-    if (!status) return fail(Error::kInvalidData, compose(path, ": ", status.failure().message));
-    if (lives.size() > 1) {
-      take(std::move(lives.front()));
-      lives.erase(lives.begin());
-    }
-    const std::size_t count = lives.back().events.size();
-    if (count >= part_events && count - part_events >= kTailEvents) take(part_of(lives.back()));
-  }
-  if (lives.empty() && file.size > 0) return fail(Error::kInvalidData, compose(path, " is not a trace file"));
-  return lives.empty() ? std::optional<TraceLife>() : std::optional(std::move(lives.back()));
+Failure damaged(const std::string& path, const Failure& why) {
+  return fail(Error::kInvalidData, compose(path, ": ", why.message));
 }
 
 // The last life, with no more than its begin and its newest events; none where they cannot be read. Errors: kIo.
@@ -308,25 +287,93 @@ Status TraceFile::add_process(ProcessIncarnation process) {
 
 Status TraceFile::add_end() { return append(BlockKind::kEnd, Writer().text); }
 
-Status read_trace_parts(const std::string& path, const TakePart& take, std::size_t part_events) {
+Result<TraceFileReader> TraceFileReader::open(const std::string& path) {
+  TraceFileReader reader(path);
   // The ring first: what is written meanwhile is then in both, and not in neither.
   const auto left = read_ring(ring_path_of(path));
   const auto file = open_input(path);
   if (!file) return file.failure();
-  auto last = give_parts(path, *file, take, part_events);
-  if (!last) return last.failure();
-  if (!*last) return Done{};
-  TraceLife life = **std::move(last);
-  const auto more = left ? not_written(life, *left) : std::vector<TraceEvent>{};
-  life.events.insert(life.events.end(), more.begin(), more.end());
-  if (!more.empty()) life.lacks_end = false;
-  take(std::move(life));
+  reader.size_ = file->size;
+  if (!left || left->events.empty()) return reader;
+  const auto end = find_end(*file, kTailEvents);
+  if (!end) return end.failure();
+  if (end->bytes > 0) reader.size_ = end->bytes;  // a next life would begin in the place of a torn block
+  const auto newest = newest_of(*file, *end);
+  if (!newest) return newest.failure();
+  if (!newest->empty()) reader.in_ring_ = not_written(newest->back(), *left);
+  return reader;
+}
+
+Status TraceFileReader::read_parts(const TakePart& take, std::size_t part_events) const {
+  auto file = open_input(path_);
+  if (!file) return file.failure();
+  file->size = std::min(file->size, size_);
+  std::vector<TraceLife> lives;  // the one that is read, and sometimes the one before
+  EventsPlace place;
+  const auto give = [&] { take({part_of(lives.front()), place}); };
+  BlockWalk walk(*file, 0, kBodyPieceBytes);
+  for (std::uint64_t begin = 0;; begin = walk.end()) {
+    const auto block = walk.next();
+    if (!block) return block.failure();
+    if (!*block) break;
+    const auto body = walk.body_of(**block);
+    if (!body) return body.failure();
+    if (auto status = read_block(lives, (*block)->kind, *body); !status) return damaged(path_, status.failure());
+    if (lives.size() > 1) {
+      give();
+      lives.erase(lives.begin());
+    }
+    if ((*block)->kind == BlockKind::kBegin) place = {begin, begin, false};
+    place.end = walk.end();
+    if (lives.back().events.size() < part_events) continue;
+    give();
+    place.begin = walk.end();
+  }
+  if (lives.empty() && file->size > 0) return fail(Error::kInvalidData, compose(path_, " is not a trace file"));
+  if (lives.empty()) return Done{};
+  give();
+  if (in_ring_.empty()) return Done{};
+  lives.front().events = in_ring_;
+  lives.front().lacks_end = false;
+  place = {0, 0, true};
+  give();
   return Done{};
+}
+
+Result<std::vector<TraceEvent>> TraceFileReader::events_at(const EventsPlace& place) const {
+  if (place.is_in_ring) return in_ring_;
+  auto file = open_input(path_);
+  if (!file) return file.failure();
+  file->size = std::min(file->size, place.end);
+  std::vector<TraceEvent> events;
+  bool is_as_before = true;
+  events.reserve((place.end - place.begin) / kEventBytes);
+  BlockWalk walk(*file, place.begin, kBodyPieceBytes);
+  while (is_as_before && walk.end() < place.end) {
+    const auto block = walk.next();
+    if (!block) return block.failure();
+    is_as_before = block->has_value();
+    if (!is_as_before || (*block)->kind != BlockKind::kEvents) continue;
+    const auto body = walk.body_of(**block);
+    if (!body) return body.failure();
+    is_as_before = read_events({*body}, events);
+  }
+  if (is_as_before) return events;
+  return fail(Error::kIo, compose(path_, " is not what it was a moment ago: nothing is known of the run; try again"));
+}
+
+Status read_trace_parts(const std::string& path, const TakePart& take, std::size_t part_events) {
+  const auto reader = TraceFileReader::open(path);
+  return reader ? reader->read_parts(take, part_events) : reader.failure();
 }
 
 Result<std::vector<TraceLife>> read_trace_file(const std::string& path) {
   std::vector<TraceLife> lives;
-  const auto take = [&lives](TraceLife life) { lives.push_back(std::move(life)); };
+  const auto take = [&lives](TracePart part) {
+    if (!part.place.is_in_ring) return lives.push_back(std::move(part.life));
+    lives.back().events.insert(lives.back().events.end(), part.life.events.begin(), part.life.events.end());
+    lives.back().lacks_end = part.life.lacks_end;
+  };
   constexpr std::size_t kWholeLives = std::numeric_limits<std::size_t>::max();
   if (auto read = read_trace_parts(path, take, kWholeLives); !read) return read.failure();
   return lives;

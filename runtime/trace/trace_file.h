@@ -88,11 +88,45 @@ class TraceFile {
   std::uint64_t size_ = 0;  // size of the whole blocks
 };
 
-// Gives the lives in a file, oldest first, the last one with what lies in its ring, in parts: a life of months does not
-// fit into memory twice. Each part has the begin of its life, and what the file says from one place to another; all but
-// the last of a life have so many events or a few more. Errors: as read_trace_file, after some parts were given.
-inline constexpr std::size_t kPartEvents = std::size_t{1} << 16U;
-using TakePart = std::function<void(TraceLife part)>;
+// Where events lie that can be read once more: in whole blocks of a file, or in its ring.
+struct EventsPlace {
+  std::uint64_t begin = 0;  // offsets in the file
+  std::uint64_t end = 0;
+  bool is_in_ring = false;
+};
+
+// What a file says of a life from one place to another, with the life's begin.
+struct TracePart {
+  TraceLife life;
+  EventsPlace place;
+};
+using TakePart = std::function<void(TracePart part)>;
+
+// Reads the file of a process that may still be running as it is when it is opened, with what lies in its ring then:
+// whoever reads it twice finds the same. Holds that ring's events, no file.
+class TraceFileReader {
+ public:
+  // Errors: kIo; kInvalidData (not a trace file, or of another version).
+  [[nodiscard]] static Result<TraceFileReader> open(const std::string& path);
+
+  // Gives the lives in the file, oldest first, in parts: a life of months does not fit into memory twice. A part has so
+  // many events, and as many more as its last block; the last parts of lives have fewer. What lies in the ring is the
+  // last part, where there is any. Errors: kIo; kInvalidData, after some parts were given.
+  [[nodiscard]] Status read_parts(const TakePart& take, std::size_t part_events) const;
+
+  // Returns the events of a part that read_parts() gave. Errors: as there; kIo where the file has another content.
+  [[nodiscard]] Result<std::vector<TraceEvent>> events_at(const EventsPlace& place) const;
+
+ private:
+  explicit TraceFileReader(std::string path) : path_(std::move(path)) {}
+
+  std::string path_;
+  std::uint64_t size_ = 0;
+  std::vector<TraceEvent> in_ring_;  // and not in the file
+};
+
+// Gives the parts of a file that is read once. Errors: as TraceFileReader.
+inline constexpr std::size_t kPartEvents = std::size_t{1} << 14U;
 [[nodiscard]] Status read_trace_parts(const std::string& path, const TakePart& take,
                                       std::size_t part_events = kPartEvents);
 

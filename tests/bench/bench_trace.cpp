@@ -11,11 +11,11 @@
 #include <string>
 
 #include "runtime/base/machine/available_memory.h"
+#include "runtime/trace/report/check/trace_check.h"
 #include "runtime/trace/report/perfetto.h"
 #include "runtime/trace/report/run_trace.h"
 #include "runtime/trace/report/story.h"
 #include "runtime/trace/report/summary.h"
-#include "runtime/trace/report/trace_check.h"
 #include "runtime/trace/tracer.h"
 #include "tests/runtime/data/scratch.h"
 #include "tests/runtime/trace/report/trace_bench.h"
@@ -59,15 +59,30 @@ void write_trace(const std::string& run, const BenchShape& shape) {
   }
 }
 
-using Report = std::function<void(const RunTrace& trace)>;
+// Reads and reports; returns how many events there were.
+using Report = std::function<std::uint64_t(const std::string& run)>;
+
+Report of_whole(const std::function<void(const RunTrace& trace)>& report) {
+  return [report](const std::string& run) {
+    const auto trace = read_run_trace(run);
+    require(trace.ok(), "no trace can be read");
+    report(*trace);
+    return trace->events.size();
+  };
+}
+
+std::uint64_t check(const std::string& run) {
+  const auto pieces = read_pieces(run);
+  require(pieces.ok(), "no trace can be read");
+  const auto report = check_trace(**pieces);
+  require(report.ok() && report->is_good(), "the trace does not hold");
+  return (*pieces)->event_count();
+}
 
 void measure(const std::string& run, const char* name, const Report& report) {
   const auto begin = std::chrono::steady_clock::now();
   const std::uint64_t before = process_memory()->resident;
-  const auto trace = read_run_trace(run);
-  require(trace.ok(), "no trace can be read");
-  report(*trace);
-  const auto million = static_cast<double>(trace->events.size()) / 1e6;
+  const auto million = static_cast<double>(report(run)) / 1e6;
   const auto peak = static_cast<double>(process_memory()->peak - before) / 1e6;
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   std::printf("%-10s %8.2f million events %9.0f MB %6.0f MB and %5.2f s a million\n", name, million, peak,
@@ -88,10 +103,10 @@ int main(int argc, char** argv) {
               static_cast<double>(trace_bytes(run)) / 1e6);
   std::fflush(stdout);
   const auto measured = [&](const char* name, const Report& report) { in_child([&] { measure(run, name, report); }); };
-  measured("(reading)", [](const RunTrace&) {});
-  measured("check", [](const RunTrace& trace) { require(check_trace(trace).is_good(), "the trace does not hold"); });
-  measured("summary", [](const RunTrace& trace) { require(!summary_text(trace).empty(), "no summary"); });
-  measured("why", [](const RunTrace& trace) { (void)tell_microbatch(trace, {StepId{1}, MicrobatchId{1}}); });
-  measured("export", [](const RunTrace& trace) { require(!perfetto_json(trace).empty(), "no JSON"); });
+  measured("check", check);
+  measured("(reading)", of_whole([](const RunTrace&) {}));
+  measured("summary", of_whole([](const RunTrace& trace) { require(!summary_text(trace).empty(), "no summary"); }));
+  measured("why", of_whole([](const RunTrace& trace) { (void)tell_microbatch(trace, {StepId{1}, MicrobatchId{1}}); }));
+  measured("export", of_whole([](const RunTrace& trace) { require(!perfetto_json(trace).empty(), "no JSON"); }));
   return 0;
 }

@@ -14,10 +14,10 @@
 #include "runtime/base/machine/memory_lack.h"
 #include "runtime/trace/metrics/round_losses.h"
 #include "runtime/trace/picture/window.h"
+#include "runtime/trace/report/check/trace_check.h"
 #include "runtime/trace/report/perfetto.h"
 #include "runtime/trace/report/quantities.h"
 #include "runtime/trace/report/summary.h"
-#include "runtime/trace/report/trace_check.h"
 
 namespace shoal {
 namespace {
@@ -32,18 +32,39 @@ Result<std::string> directory_of(const Options& options, std::size_t position) {
   return newest_run(surroundings_here().folder);
 }
 
-Result<RunTrace> read_and_say(const std::string& directory, std::uint64_t event_bytes) {
-  const auto fits = check_memory(trace_bytes(directory), event_bytes, available_memory());
-  if (!fits) return fail(fits.failure().error, compose(directory, ": ", fits.failure().message));
-  auto trace = read_run_trace(directory);
-  if (!trace) return trace.failure();
-  say("read ", trace->events.size(), " events of ", trace->lives.size(), " process lives in ", directory);
-  for (const ProcessLife& life : trace->lives) {
+Status check_room(const std::string& directory, std::uint64_t trace_bytes, std::uint64_t needed_bytes) {
+  const auto fits = check_memory(trace_bytes, needed_bytes, available_memory());
+  return fits ? fits : fail(fits.failure().error, compose(directory, ": ", fits.failure().message));
+}
+
+void say_what_was_read(const std::string& directory, std::uint64_t event_count, const std::vector<ProcessLife>& lives) {
+  say("read ", event_count, " events of ", lives.size(), " process lives in ", directory);
+  for (const ProcessLife& life : lives) {
     if (life.clock.source != ClockSource::kSameMachine) {
       say("clock of ", life.name, ": the spawner's is ahead by ", text_of(life.clock));
     }
   }
+}
+
+Result<RunTrace> read_and_say(const std::string& directory, std::uint64_t event_bytes) {
+  const std::uint64_t bytes = trace_bytes(directory);
+  if (auto fits = check_room(directory, bytes, memory_of_report(bytes, event_bytes)); !fits) return fits.failure();
+  auto trace = read_run_trace(directory);
+  if (!trace) return trace.failure();
+  say_what_was_read(directory, trace->events.size(), trace->lives);
   return trace;
+}
+
+// Reads for `work`, whose lack of memory is an error like others.
+Result<int> within_memory(const std::string& run_directory, const std::function<Result<int>()>& work) {
+  try {
+    return work();
+  } catch (const std::exception& problem) {
+    if (!is_lack_of_memory(problem)) throw;
+    return fail(Error::kIo, compose(run_directory, ": this machine gives no more memory (", problem.what(),
+                                    "): nothing is known of the run; see `ulimit -v` and what else runs here, or copy "
+                                    "the run directory to a machine with more"));
+  }
 }
 
 void print_rule(const CheckReport& report, Rule rule) {
@@ -114,28 +135,30 @@ Result<int> export_trace(const TraceExportOptions& options, const RunTrace& trac
   return 0;
 }
 
-Result<int> check(const TraceCheckOptions& options, const RunTrace& trace) {
-  const CheckReport report = check_trace(trace);
-  print_report(report);
-  if (!options.against) return report.is_good() ? 0 : 1;
+Result<int> check(const TraceCheckOptions& options) {
+  const std::string& directory = options.run_directory;
+  const std::uint64_t bytes = trace_bytes(directory);
+  if (auto fits = check_room(directory, bytes, memory_of_check(bytes)); !fits) return fits.failure();
+  const auto pieces = read_pieces(directory);
+  if (!pieces) return pieces.failure();
+  say_what_was_read(directory, (*pieces)->event_count(), (*pieces)->frame().lives);
+  const auto report = check_trace(**pieces);
+  if (!report) return report.failure();
+  print_report(*report);
+  if (!options.against) return report->is_good() ? 0 : 1;
   const auto is_equal = print_comparison(options);
   if (!is_equal) return is_equal.failure();
-  return report.is_good() && *is_equal ? 0 : 1;
+  return report->is_good() && *is_equal ? 0 : 1;
 }
 
 }  // namespace
 
 Result<int> report_trace(const std::string& run_directory, const std::function<Result<int>(const RunTrace&)>& report,
                          std::uint64_t event_bytes) {
-  try {
+  return within_memory(run_directory, [&]() -> Result<int> {
     const auto trace = read_and_say(run_directory, event_bytes);
     return trace ? report(*trace) : trace.failure();
-  } catch (const std::exception& problem) {
-    if (!is_lack_of_memory(problem)) throw;
-    return fail(Error::kIo, compose(run_directory, ": this machine gives no more memory (", problem.what(),
-                                    "): nothing is known of the run; see `ulimit -v` and what else runs here, or copy "
-                                    "the run directory to a machine with more"));
-  }
+  });
 }
 
 Result<TraceExportOptions> trace_export_options(const Options& options) {
@@ -184,7 +207,7 @@ Result<TraceCheckOptions> trace_check_options(const Options& options) {
 }
 
 Result<int> run_trace_check(const TraceCheckOptions& options) {
-  return report_trace(options.run_directory, [&](const RunTrace& trace) { return check(options, trace); });
+  return within_memory(options.run_directory, [&] { return check(options); });
 }
 
 Result<TraceSummaryOptions> trace_summary_options(const Options& options) {

@@ -1,4 +1,4 @@
-// Memory that reports take: they hold all events of a run's trace, those of a run of months too.
+// Memory that reports take: most hold all events of a run's trace, those of a run of months too; a check does not.
 //
 // A system that has no more of it ends some process, often without a word, and perhaps one of the run that is looked
 // at: so a report asks before it reads. Pure.
@@ -15,9 +15,14 @@ namespace shoal {
 inline constexpr std::uint64_t kReportEventBytes = 280;
 inline constexpr std::uint64_t kExportEventBytes = 900;  // with the text of a JSON
 
-// Says whether a report fits that takes so much for each event, of trace files of so many bytes. `available`: nothing
-// where the system does not say. Errors: kIo, which says nothing of the run itself.
-[[nodiscard]] Status check_memory(std::uint64_t trace_bytes, std::uint64_t event_bytes,
+// Bytes for a report on trace files of so many bytes, which takes so much for each event.
+[[nodiscard]] std::uint64_t memory_of_report(std::uint64_t trace_bytes, std::uint64_t event_bytes);
+// Bytes for `trace check`: its windows, and what it knows of each piece of the trace (check/README.md).
+[[nodiscard]] std::uint64_t memory_of_check(std::uint64_t trace_bytes);
+
+// Says whether a report fits that takes so much. `available`: nothing where the system does not say. Errors: kIo, which
+// says nothing of the run itself.
+[[nodiscard]] Status check_memory(std::uint64_t trace_bytes, std::uint64_t needed_bytes,
                                   std::optional<std::uint64_t> available);
 
 }  // namespace shoal

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <span>
 #include <string>
@@ -56,12 +57,18 @@ struct RunTrace {
 };
 
 // Lives of one process follow each other in the list.
-[[nodiscard]] RunTrace merge_lives(std::vector<TraceLife> lives);
+[[nodiscard]] RunTrace merge_lives(const std::vector<TraceLife>& lives);
+
+// The trace files of a run directory, by name; none where there is no such folder.
+[[nodiscard]] std::vector<std::filesystem::path> trace_files(const std::string& run_directory);
 
 // Bytes of the trace files of a run directory; 0 where there are none.
 [[nodiscard]] std::uint64_t trace_bytes(const std::string& run_directory);
 
 // The folder `trace` of a run directory. Errors: kInvalidData (no trace there, or a damaged one), kIo.
 [[nodiscard]] Result<RunTrace> read_run_trace(const std::string& run_directory);
+
+// Says why nothing was found there: kUsage (no such directory), kInvalidData.
+[[nodiscard]] Failure no_trace_in(const std::string& run_directory);
 
 }  // namespace shoal

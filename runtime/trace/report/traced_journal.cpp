@@ -80,7 +80,12 @@ TracedJournal::TracedJournal(const RunTrace& trace) {
     if (is_entry(trace.events[i].event)) take(trace, i);
   }
   for (const TracedEvent& event : trace.events) take_part(event);
-  count_stages();
+  for (std::size_t i = 0; i < trace.events.size(); ++i) {
+    const TraceEvent& event = trace.events[i].event;
+    if (!is_entry(event) || kind_of(event) != EntryKind::kAdd) continue;
+    members_.note_added(Incarnation{event.subject}, {trace.events[i].time_ns, i}, entries_.at(event.cause.position));
+  }
+  for (const auto& [position, entry] : entries_) members_.follow(entry);
 }
 
 // The first record that the spawner made counts, else the first of all.
@@ -89,7 +94,6 @@ void TracedJournal::take(const RunTrace& trace, std::size_t index) {
   TracedEntry entry = entry_of(event);
   entry.is_from_spawner = trace.actor_of(event) == "supervisor";
   entry.event = index;
-  if (entry.kind == EntryKind::kAdd) added_.try_emplace(Incarnation{entry.subject}, entry.position);
   const auto [known, is_first] = entries_.try_emplace(entry.position, entry);
   if (is_first || known->second.is_from_spawner || !entry.is_from_spawner) return;
   entry.time_ns = std::min(entry.time_ns, known->second.time_ns);
@@ -118,25 +122,6 @@ void TracedJournal::take_part(const TracedEvent& traced) {
   share->listed_count += event.bytes;
 }
 
-// A cut lasts as long as there are members: a start with another one removes all that there were before it adds any.
-// Behind a gap, who is there is not known: the next that is added counts as the first.
-void TracedJournal::count_stages() {
-  std::set<std::uint64_t> members;
-  JournalPosition before;
-  for (const auto& [position, entry] : entries_) {
-    if (position.value != before.value + 1) members.clear();
-    before = position;
-    const bool names_stage = entry.kind == EntryKind::kAdd || entry.kind == EntryKind::kAppoint;
-    if (entry.kind == EntryKind::kRemove) members.erase(entry.subject);
-    if (entry.kind == EntryKind::kAdd && members.empty()) stage_counts_[position] = 0;
-    if (entry.kind == EntryKind::kAdd) members.insert(entry.subject);
-    if (members.empty()) continue;
-    const std::size_t named = names_stage ? std::size_t{entry.stage.value} + 1 : entry.stages.size();
-    std::size_t& count = stage_counts_.rbegin()->second;
-    count = std::max(count, named);
-  }
-}
-
 std::vector<const TracedEntry*> TracedJournal::commits() const {
   std::vector<const TracedEntry*> found;
   for (const auto& [position, entry] : entries_) {
@@ -153,20 +138,40 @@ const TracedEntry* TracedJournal::commit_of(StepId step) const {
   return last;
 }
 
-const TracedEntry* TracedJournal::added(Incarnation replica) const {
-  const auto found = added_.find(replica);
-  return found == added_.end() ? nullptr : &entries_.at(found->second);
+void TracedMembers::note_added(Incarnation replica, const EventOrder& order, const TracedEntry& entry) {
+  const auto [known, is_first] = added_.try_emplace(replica, Added{order, entry});
+  if (!is_first && order < known->second.order) known->second = Added{order, entry};
 }
 
-std::optional<std::size_t> TracedJournal::stage_count_of(Incarnation replica) const {
+// A cut lasts as long as there are members: a start with another one removes all that there were before it adds any.
+// Behind a gap, who is there is not known: the next that is added counts as the first.
+void TracedMembers::follow(const TracedEntry& entry) {
+  if (entry.position.value != last_.value + 1) now_.clear();
+  last_ = entry.position;
+  const bool names_stage = entry.kind == EntryKind::kAdd || entry.kind == EntryKind::kAppoint;
+  if (entry.kind == EntryKind::kRemove) now_.erase(entry.subject);
+  if (entry.kind == EntryKind::kAdd && now_.empty()) stage_counts_[entry.position] = 0;
+  if (entry.kind == EntryKind::kAdd) now_.insert(entry.subject);
+  if (now_.empty()) return;
+  const std::size_t named = names_stage ? std::size_t{entry.stage.value} + 1 : entry.stages.size();
+  std::size_t& count = stage_counts_.rbegin()->second;
+  count = std::max(count, named);
+}
+
+const TracedEntry* TracedMembers::added(Incarnation replica) const {
   const auto found = added_.find(replica);
-  if (found == added_.end()) return std::nullopt;
-  const auto next = stage_counts_.upper_bound(found->second);
+  return found == added_.end() ? nullptr : &found->second.entry;
+}
+
+std::optional<std::size_t> TracedMembers::stage_count_of(Incarnation replica) const {
+  const TracedEntry* entry = added(replica);
+  if (entry == nullptr) return std::nullopt;
+  const auto next = stage_counts_.upper_bound(entry->position);
   if (next == stage_counts_.begin()) return std::nullopt;
   return std::prev(next)->second;
 }
 
-std::string TracedJournal::name_of(Incarnation replica) const {
+std::string TracedMembers::name_of(Incarnation replica) const {
   const TracedEntry* entry = added(replica);
   if (entry == nullptr) return compose("replica ", replica);
   return compose("stage/", entry->stage, "/", entry->slot, " (replica ", replica, ")");

@@ -64,6 +64,45 @@ struct TracedView {
   void apply(const TracedEntry& entry, bool is_next);
 };
 
+// Place of an event in the order of all: its time, and of events of one time its number.
+struct EventOrder {
+  std::int64_t time_ns = 0;
+  std::uint64_t number = 0;
+  friend auto operator<=>(const EventOrder&, const EventOrder&) = default;
+};
+
+// Replicas as a journal adds them, and the cuts of the model that they joined. Grows with the replicas that there ever
+// were.
+class TracedMembers {
+ public:
+  // Takes note of one record of an AddReplica, and of the entry at that position. The earliest record of a replica
+  // counts.
+  void note_added(Incarnation replica, const EventOrder& order, const TracedEntry& entry);
+  // Takes the entries of a journal, in their order.
+  void follow(const TracedEntry& entry);
+
+  // The AddReplica of a replica, where the trace has it.
+  [[nodiscard]] const TracedEntry* added(Incarnation replica) const;
+  // "stage/1/0 (replica 12)"; "replica 12" where it was never added.
+  [[nodiscard]] std::string name_of(Incarnation replica) const;
+  // Returns how many stages the model was cut into among the members that the replica joined; nothing: it never did.
+  // A stage is the same part of the model only in cuts of the same count.
+  [[nodiscard]] std::optional<std::size_t> stage_count_of(Incarnation replica) const;
+  // How many replicas and cuts are kept.
+  [[nodiscard]] std::size_t size() const { return added_.size() + stage_counts_.size(); }
+
+ private:
+  struct Added {
+    EventOrder order;
+    TracedEntry entry;
+  };
+
+  std::map<Incarnation, Added> added_;
+  std::map<JournalPosition, std::size_t> stage_counts_;  // from a position on, where the first of new members is added
+  std::set<std::uint64_t> now_;                          // members at `last_`
+  JournalPosition last_;
+};
+
 class TracedJournal {
  public:
   explicit TracedJournal(const RunTrace& trace);
@@ -72,22 +111,19 @@ class TracedJournal {
   [[nodiscard]] std::vector<const TracedEntry*> commits() const;
   // The commit of a step, on its last branch.
   [[nodiscard]] const TracedEntry* commit_of(StepId step) const;
-  // The AddReplica of a replica, where the trace has it.
-  [[nodiscard]] const TracedEntry* added(Incarnation replica) const;
-  // "stage/1/0 (replica 12)"; "replica 12" where it was never added.
-  [[nodiscard]] std::string name_of(Incarnation replica) const;
-  // Returns how many stages the model was cut into among the members that the replica joined; nothing: it never did.
-  // A stage is the same part of the model only in cuts of the same count.
-  [[nodiscard]] std::optional<std::size_t> stage_count_of(Incarnation replica) const;
+  [[nodiscard]] const TracedMembers& members() const { return members_; }
+  [[nodiscard]] const TracedEntry* added(Incarnation replica) const { return members_.added(replica); }
+  [[nodiscard]] std::string name_of(Incarnation replica) const { return members_.name_of(replica); }
+  [[nodiscard]] std::optional<std::size_t> stage_count_of(Incarnation replica) const {
+    return members_.stage_count_of(replica);
+  }
 
  private:
   void take(const RunTrace& trace, std::size_t index);
   void take_part(const TracedEvent& event);
-  void count_stages();
 
   std::map<JournalPosition, TracedEntry> entries_;
-  std::map<Incarnation, JournalPosition> added_;
-  std::map<JournalPosition, std::size_t> stage_counts_;  // from a position on, where the first of new members is added
+  TracedMembers members_;
 };
 
 // True for kView and kCommit events, each of which records an entry.

@@ -77,6 +77,26 @@ TEST(TraceCommand, CallsALackOfMemoryNoFault) {
                std::logic_error);
 }
 
+// What each exit status of a check says.
+TEST(TraceCommand, ChecksARunDirectory) {
+  const Scratch scratch;
+  const std::string run = scratch.path().string();
+  EXPECT_EQ(run_trace_check({(scratch.path() / "nowhere").string(), {}}).failure().error, Error::kUsage);
+  EXPECT_EQ(run_trace_check({run, {}}).failure().error, Error::kInvalidData) << "no trace";
+  const auto tracer = std::make_shared<Tracer>(TracerSettings{}, std::make_shared<SteadyClock>());
+  TraceDrain drain(tracer, trace_path(run, "spawner"), "spawner");
+  TraceEvent mark;
+  mark.kind = TraceKind::kMark;
+  mark.subject = mark.bytes = 10;
+  ActorTrace(tracer, "router").record(mark);
+  ASSERT_TRUE(drain.flush().ok());
+  EXPECT_EQ(*run_trace_check({run, {}}), 0);
+  ++mark.bytes;
+  ActorTrace(tracer, "router").record(mark);
+  ASSERT_TRUE(drain.flush().ok());
+  EXPECT_EQ(*run_trace_check({run, {}}), 1) << "a queue beyond its bound";
+}
+
 // A run directory with these final lines.
 std::string run_with(const Scratch& scratch, const std::string& name, const std::string& lines) {
   std::filesystem::create_directories(scratch.path() / name);

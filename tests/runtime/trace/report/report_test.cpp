@@ -138,12 +138,12 @@ TEST(RunTrace, OfALongFileIsTheSameInParts) {
   }
   std::size_t parts = 0;
   std::size_t most = 0;
-  ASSERT_TRUE(read_trace_parts(path, [&](const TraceLife& part) {
+  ASSERT_TRUE(read_trace_parts(path, [&](const TracePart& part) {
                 ++parts;
-                most = std::max(most, part.events.size());
+                most = std::max(most, part.life.events.size());
               }).ok());
-  EXPECT_EQ(parts, 4U);
-  EXPECT_LT(most, 140'000U);
+  EXPECT_EQ(parts, 2U * 9) << "of 17 blocks of 1000 events";
+  EXPECT_LT(most, kPartEvents + 1000);
   const auto whole = read_trace_file(path);
   ASSERT_EQ(whole->size(), 2U);
   const RunTrace expected = merge_lives(*whole);
@@ -165,13 +165,22 @@ TEST(RunTrace, OfALongFileIsTheSameInParts) {
 
 TEST(ReportMemory, IsAskedForBeforeAnythingIsRead) {
   const std::uint64_t million = 1'000'000 * kEventBytes;
-  EXPECT_TRUE(check_memory(million, 200, std::nullopt).ok()) << "the system does not say";
-  EXPECT_TRUE(check_memory(million, 200, 200'000'000).ok());
-  const auto refused = check_memory(million, 200, 199'999'999);
+  const std::uint64_t needed = memory_of_report(million, 200);
+  EXPECT_EQ(needed, 200'000'000U);
+  EXPECT_TRUE(check_memory(million, needed, std::nullopt).ok()) << "the system does not say";
+  EXPECT_TRUE(check_memory(million, needed, 200'000'000).ok());
+  const auto refused = check_memory(million, needed, 199'999'999);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(exit_code(refused.failure().error), 3) << "1 says that an invariant is broken";
   EXPECT_THAT(refused.failure().message, HasSubstr("1000000 events"));
-  EXPECT_TRUE(check_memory(0, 200, 0).ok());
+  EXPECT_TRUE(check_memory(0, 0, 0).ok());
+}
+
+TEST(ReportMemory, OfACheckHardlyGrowsWithTheTrace) {
+  const std::uint64_t million = 1'000'000 * kEventBytes;
+  EXPECT_EQ(memory_of_check(million / 1000), memory_of_report(million / 1000, kReportEventBytes)) << "all of it";
+  EXPECT_LT(memory_of_check(million), memory_of_report(million, kReportEventBytes) / 2);
+  EXPECT_LT(memory_of_check(100 * million), 2 * memory_of_check(million));
 }
 
 TEST(WorkSpans, AreClosedWhereTheirProcessWasCutOff) {

@@ -1,5 +1,5 @@
 // A good trace passes; every way in which a run can break an invariant is found, and named.
-#include "runtime/trace/report/trace_check.h"
+#include "runtime/trace/report/check/trace_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,9 +34,14 @@ std::string all_of(const CheckReport& report) {
   return text;
 }
 
+// Every check here is made twice: with all of the run in one window, and with a window for each step and each entry.
 CheckReport check(const TraceBench& bench) {
-  CheckReport report = check_trace(bench.trace());
-  SCOPED_TRACE(all_of(report));
+  const RunTrace trace = bench.trace();
+  CheckReport report = check_trace(trace);
+  const CheckReport in_windows = check_trace(trace, 1);
+  EXPECT_EQ(all_of(in_windows), all_of(report));
+  EXPECT_EQ(in_windows.counts, report.counts);
+  EXPECT_LT(in_windows.memory.events, report.memory.events);
   return report;
 }
 
@@ -327,6 +332,12 @@ TEST(TraceCheck, FindsABranchThatBeginsWithAnotherState) {
   EXPECT_TRUE(check(bench).is_good()) << all_of(check(bench));
   loaded_by(bench, kFirstAfter).bytes ^= 1U;
   loaded_by(bench, kFirstAfter + 1).bytes ^= 1U;
+  TraceEvent late = bench.event("spawner", of_kind(TraceKind::kView));  // joins when the branch has gone on
+  late.cause.branch = Branch{1};
+  late.cause.term = Term{2};
+  late.cause.step = StepId{3};
+  late.subject = 99;
+  bench.append(late, bench.now_ns());
   EXPECT_THAT(check(bench).violations,
               ElementsAre(AllOf(Field(&Violation::rule, Rule::kEqualDigests),
                                 Field(&Violation::text, HasSubstr("after 2 steps, which branch 1 begins with")))));

@@ -11,15 +11,18 @@
 #include <tuple>
 #include <vector>
 
-#include "runtime/trace/report/trace_check.h"
+#include "runtime/trace/report/check/check_passing.h"
+#include "runtime/trace/report/check/findings.h"
 
 namespace shoal {
 
+inline constexpr std::int64_t kLastWordsNs = 200'000'000;  // a killed process may not have written so much of its end
+
+// Accumulations of the steps that a window is about.
 class Accumulations {
  public:
-  // Reports what needs no commit: a microbatch accumulated twice between two zeroings, or by a replica of another
-  // branch or of none.
-  Accumulations(const RunTrace& trace, const TracedJournal& journal, CheckReport& report);
+  // `window`: in order of time, all of the events about its steps.
+  Accumulations(const RunTrace& window, const TracedMembers& members, const SignsOfLife& signs);
 
   struct Comparison {
     std::uint64_t seen = 0;
@@ -34,17 +37,17 @@ class Accumulations {
  private:
   using Key = std::tuple<Branch, StepId, Incarnation>;
 
-  void take(const TracedEvent& traced, CheckReport& report);
-  void accumulate(const TracedEvent& traced, CheckReport& report);
-  void hear(const TracedEvent& traced);
+  void take(const TracedEvent& traced);
   [[nodiscard]] std::int64_t known_by(const TracedEntry& commit, Incarnation member) const;
 
   const RunTrace& trace_;
-  const TracedJournal& journal_;
-  std::map<Key, std::map<std::uint32_t, std::int64_t>> found_;  // microbatch -> when
-  std::map<Key, std::int64_t> manifest_heard_ns_;               // by the spawner: the last one
-  std::vector<std::int64_t> last_sign_ns_;                      // by life: own events, letters that came from it
-  std::map<ProcessIncarnation, std::uint32_t> life_of_;
+  const TracedMembers& members_;
+  const SignsOfLife& signs_;
+  std::map<Key, std::set<std::uint32_t>> found_;   // microbatches
+  std::map<Key, std::int64_t> manifest_heard_ns_;  // by the spawner: the last one
 };
+
+// True for the event by which a replica begins its step again.
+[[nodiscard]] bool is_zeroing(const TraceEvent& event);
 
 }  // namespace shoal

@@ -1,0 +1,18 @@
+// S-4, P-3: each replica follows every entry of the journal, in order.
+//
+// Of a replica the last position that it followed is kept.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "runtime/trace/report/check/event_window.h"
+#include "runtime/trace/report/check/findings.h"
+
+namespace shoal {
+
+// Reads what replicas followed in the order of time, in windows, and appends what is wrong. Keeps a position for each
+// replica that there ever was. Errors: those of the pieces.
+[[nodiscard]] Status check_followers(const WindowedTrace& trace, CheckMemory& memory, std::vector<Violation>& out);
+
+}  // namespace shoal

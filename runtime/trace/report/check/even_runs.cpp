@@ -1,0 +1,30 @@
+// The run before a number either has it, ends just below it, or has nothing to do with it.
+#include "runtime/trace/report/check/even_runs.h"
+
+#include <iterator>
+
+namespace shoal {
+
+std::optional<std::uint64_t> EvenRuns::find(std::uint64_t number) const {
+  const auto next = runs_.upper_bound(number);
+  if (next == runs_.begin()) return std::nullopt;
+  const auto& [first, run] = *std::prev(next);
+  if (number - first >= run.count) return std::nullopt;
+  return run.value + (number - first) * run.stride;
+}
+
+void EvenRuns::add(std::uint64_t number, std::uint64_t value) {
+  const auto next = runs_.upper_bound(number);
+  if (next != runs_.begin()) {
+    auto& [first, run] = *std::prev(next);
+    const std::uint64_t stride = value - (run.value + (run.count - 1) * run.stride);
+    if (number - first == run.count && (run.count == 1 || stride == run.stride)) {
+      run.stride = stride;
+      ++run.count;
+      return;
+    }
+  }
+  runs_.emplace(number, Run{1, value, 0});
+}
+
+}  // namespace shoal
