@@ -41,13 +41,13 @@ void fill_normal(const Normal& normal, std::span<float> values) {
   const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
   const std::size_t parts = std::clamp<std::size_t>(values.size() / kWorthAThread, 1, cores);
   const std::size_t of_each = values.size() / parts / 2 * 2;
-  std::vector<std::jthread> others;
-  for (std::size_t part = 1; part < parts; ++part) {
+  const auto fill_part = [&](std::size_t part) {
     const std::size_t first = part * of_each;
-    const std::size_t count = part + 1 == parts ? values.size() - first : of_each;
-    others.emplace_back([normal, first, values, count] { fill_stretch(normal, first, values.subspan(first, count)); });
-  }
-  fill_stretch(normal, 0, parts == 1 ? values : values.first(of_each));
+    fill_stretch(normal, first, values.subspan(first, part + 1 == parts ? std::dynamic_extent : of_each));
+  };
+  std::vector<std::jthread> others;  // end before what they refer to
+  for (std::size_t part = 1; part < parts; ++part) others.emplace_back(fill_part, part);
+  fill_part(0);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Offsets of tensors in a flat buffer.
 #include "runtime/device/flat_layout.h"
 
+#include <numeric>
+
 namespace shoal {
 namespace {
 
@@ -14,6 +16,12 @@ FlatLayout::FlatLayout(const std::vector<TensorSpec>& specs, std::size_t alignme
     tensors.push_back({spec, size, count});
     size += (count + alignment - 1) / alignment * alignment;
   }
+}
+
+std::vector<std::size_t> FlatLayout::all() const {
+  std::vector<std::size_t> indices(tensors.size());
+  std::iota(indices.begin(), indices.end(), std::size_t{0});
+  return indices;
 }
 
 FlatLayout FlatLayout::of_copies() const {

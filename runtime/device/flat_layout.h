@@ -30,6 +30,8 @@ struct FlatLayout {
   std::size_t size = 0;             // elements, with the gaps
 
   explicit FlatLayout(const std::vector<TensorSpec>& specs) : FlatLayout(specs, kElementAlignment) {}
+  // Indices of all tensors.
+  [[nodiscard]] std::vector<std::size_t> all() const;
   // The same tensors where copies in bf16 have them.
   [[nodiscard]] FlatLayout of_copies() const;
 

@@ -36,6 +36,13 @@ at::Tensor borrow(const TensorBlob& blob) {
   return at::from_blob(data, blob.shape, keep, at::TensorOptions().dtype(scalar_type_of(blob.dtype)));
 }
 
+at::Tensor tensor_over(std::span<const float> values, at::Device device) {
+  return at::for_blob(const_cast<float*>(values.data()), {static_cast<std::int64_t>(values.size())})
+      .options(at::TensorOptions(at::kFloat).device(device))
+      .target_device(device)
+      .make_tensor();
+}
+
 TensorBlob to_blob(const at::Tensor& tensor) {
   ENSURE(tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kLong, "a type that has a wire form");
   const at::Tensor dense = tensor.contiguous();

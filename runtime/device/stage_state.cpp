@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -202,11 +201,7 @@ std::vector<std::uint64_t> StageState::restart_from_outer() {
   ENSURE(outer_, "rounds are of sync.mode = diloco");
   ensure_begun();
   keep_for_readers();
-  if (inner_state_ == InnerState::kReset) {
-    std::vector<std::size_t> all(layout_.tensors.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    reset_averages(all);
-  }
+  if (inner_state_ == InnerState::kReset) reset_averages(layout_.all());
   return outer_->restart(weights_.all());
 }
 

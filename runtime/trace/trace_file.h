@@ -88,14 +88,14 @@ class TraceFile {
   std::uint64_t size_ = 0;  // size of the whole blocks
 };
 
-// Where events lie that can be read once more: in whole blocks of a file, or in its ring.
+// Says where events lie that can be read once more: in whole blocks of a file, or in its ring.
 struct EventsPlace {
   std::uint64_t begin = 0;  // offsets in the file
   std::uint64_t end = 0;
   bool is_in_ring = false;
 };
 
-// What a file says of a life from one place to another, with the life's begin.
+// Holds what a file says of a life from one place to another, with the life's begin.
 struct TracePart {
   TraceLife life;
   EventsPlace place;

@@ -26,12 +26,27 @@ bool must_talk(const Party& a, const Party& b) {
   });
 }
 
+// A pair that must talk; empty: one of the two is not here any more, or they need not.
+struct Talkers {
+  const Party* a = nullptr;
+  const Party* b = nullptr;
+};
+Talkers talkers_of(const std::vector<Party>& parties, ProcessIncarnation one, ProcessIncarnation other) {
+  const Party* a = find(parties, one);
+  const Party* b = find(parties, other);
+  return a != nullptr && b != nullptr && must_talk(*a, *b) ? Talkers{a, b} : Talkers{};
+}
+
 // Everybody dials storage; of two nodes the one with the smaller number dials.
 std::string remedy(const Party& a, const Party& b) {
   const Party& dialled = a.is_storage || (!b.is_storage && a.process > b.process) ? a : b;
   const Party& dials = &dialled == &a ? b : a;
   if (dialled.endpoint.port == 0) return std::string();
   return compose(": ", open_port_text(dialled.endpoint.host, dialled.endpoint.port), " for ", dials.name);
+}
+
+std::string cannot_reach(const Party& a, const Party& b) {
+  return compose(a.name, " and ", b.name, " cannot reach each other");
 }
 
 bool can_be_spared(const Party& party) { return !party.is_storage && party.stage_replicas > 1; }
@@ -57,17 +72,13 @@ std::optional<Expulsion> Complaints::judge(const std::vector<Party>& parties, In
   std::erase_if(pairs_, [&](const auto& entry) { return now - entry.second.last > limits_.forget_after; });
   std::map<ProcessIncarnation, std::size_t> unreached;  // how many others do not reach it
   for (const auto& [pair, standing] : pairs_) {
-    const Party* a = find(parties, pair.first);
-    const Party* b = find(parties, pair.second);
-    if (a == nullptr || b == nullptr || !must_talk(*a, *b)) continue;
+    if (talkers_of(parties, pair.first, pair.second).a == nullptr) continue;
     ++unreached[pair.first];
     ++unreached[pair.second];
   }
   for (const auto& [pair, standing] : pairs_) {
-    const Party* a = find(parties, pair.first);
-    const Party* b = find(parties, pair.second);
-    if (a == nullptr || b == nullptr || !must_talk(*a, *b)) continue;
-    if (!standing.since || now - *standing.since < limits_.evict_after) continue;
+    const auto [a, b] = talkers_of(parties, pair.first, pair.second);
+    if (a == nullptr || !standing.since || now - *standing.since < limits_.evict_after) continue;
     if (!can_be_spared(*a) && !can_be_spared(*b)) continue;
     const auto rank = [&unreached](const Party& party) {
       return std::tuple(can_be_spared(party), unreached[party.process], party.stage_replicas, party.process);
@@ -82,12 +93,11 @@ std::optional<Expulsion> Complaints::judge(const std::vector<Party>& parties, In
 
 std::optional<std::string> Complaints::lasting(const std::vector<Party>& parties, Instant now) const {
   for (const auto& [pair, standing] : pairs_) {
-    const Party* a = find(parties, pair.first);
-    const Party* b = find(parties, pair.second);
-    if (a == nullptr || b == nullptr || !must_talk(*a, *b) || a->is_storage || b->is_storage) continue;
+    const auto [a, b] = talkers_of(parties, pair.first, pair.second);
+    if (a == nullptr || a->is_storage || b->is_storage) continue;
     const bool is_told_now = now - standing.last <= limits_.forget_after;
     if (!is_told_now || !standing.since || now - *standing.since < limits_.lasts_after) continue;
-    return compose(a->name, " and ", b->name, " cannot reach each other");
+    return cannot_reach(*a, *b);
   }
   return std::nullopt;
 }
@@ -108,7 +118,7 @@ std::string Complaints::explain(const std::vector<Party>& parties) const {
     const Party* a = find(parties, pair.first);
     const Party* b = find(parties, pair.second);
     if (a == nullptr || b == nullptr) continue;
-    text += compose(text.empty() ? "" : "; ", a->name, " and ", b->name, " cannot reach each other", remedy(*a, *b));
+    text += compose(text.empty() ? "" : "; ", cannot_reach(*a, *b), remedy(*a, *b));
   }
   return text;
 }

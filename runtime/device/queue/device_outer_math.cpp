@@ -5,7 +5,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "runtime/device/digest.h"
-#include "runtime/device/queue/math/torch_outer_arithmetic.h"
+#include "runtime/device/host_tensor.h"
 
 namespace shoal {
 namespace {

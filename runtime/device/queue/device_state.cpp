@@ -1,15 +1,14 @@
 // Copies to and from the host wait: they stand between steps.
 #include "runtime/device/queue/device_state.h"
 
-#include <numeric>
 #include <utility>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
 #include "runtime/base/ensure.h"
+#include "runtime/device/host_tensor.h"
 #include "runtime/device/queue/device_outer_math.h"
-#include "runtime/device/queue/math/torch_outer_arithmetic.h"
 #include "runtime/storage/inner_parts.h"
 
 namespace shoal {
@@ -98,13 +97,8 @@ at::Tensor DeviceState::contribute_round(std::uint32_t fragment) {
   const auto arrays = static_cast<std::int64_t>(round_arrays(inner_state_));
   at::Tensor values = at::empty({arrays * count}, buffers_.front().options());
   outer_->contribute(fragment, values_of_weights(), {values.mutable_data_ptr<float>(), carried.element_count});
-  std::int64_t at = count;
-  for (std::int64_t array = 1; array < arrays; ++array) {
-    for (const std::size_t index : carried.tensors) {
-      const at::Tensor from = tensor_of(buffers_[static_cast<std::size_t>(array)], layout_.tensors[index]);
-      values.narrow(0, at, from.numel()).copy_(from);
-      at += from.numel();
-    }
+  if (inner_state_ == InnerState::kAverage) {
+    pair_averages(carried, values, [](const at::Tensor& own, const at::Tensor& carrying) { carrying.copy_(own); });
   }
   return values;
 }
@@ -117,14 +111,7 @@ std::uint64_t DeviceState::apply_round(const RoundUpdate& update, const RoundTen
   is_host_behind_ = true;
   if (inner_state_ == InnerState::kReset) empty_averages(carried.tensors);
   if (inner_state_ == InnerState::kAverage) {
-    auto at = static_cast<std::int64_t>(carried.element_count);
-    for (const at::Tensor& average : {buffers_[1], buffers_[2]}) {
-      for (const std::size_t index : carried.tensors) {
-        const at::Tensor to = tensor_of(average, layout_.tensors[index]);
-        to.copy_(tensors.mean.narrow(0, at, to.numel()));
-        at += to.numel();
-      }
-    }
+    pair_averages(carried, tensors.mean, [](const at::Tensor& own, const at::Tensor& mean) { own.copy_(mean); });
   }
   OuterState::RoundValues values;
   if (tensors.mean.defined()) values.mean = {tensors.mean.const_data_ptr<float>(), carried.element_count};
@@ -138,12 +125,21 @@ std::vector<std::uint64_t> DeviceState::restart_from_outer() {
   ENSURE(outer_, "rounds are of sync.mode = diloco");
   ensure_begun();
   is_host_behind_ = true;
-  std::vector<std::size_t> all(layout_.tensors.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  if (inner_state_ == InnerState::kReset) empty_averages(all);
+  if (inner_state_ == InnerState::kReset) empty_averages(layout_.all());
   auto digests = outer_->restart(values_of_weights());
   write_copies();
   return digests;
+}
+
+void DeviceState::pair_averages(const Fragment& carried, const at::Tensor& round, const TakePair& take) const {
+  auto at = static_cast<std::int64_t>(carried.element_count);
+  for (const at::Tensor& average : {buffers_[1], buffers_[2]}) {
+    for (const std::size_t index : carried.tensors) {
+      const at::Tensor own = tensor_of(average, layout_.tensors[index]);
+      take(own, round.narrow(0, at, own.numel()));
+      at += own.numel();
+    }
+  }
 }
 
 void DeviceState::empty_averages(const std::vector<std::size_t>& tensors) {

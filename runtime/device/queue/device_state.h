@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -65,6 +66,9 @@ class DeviceState {
   enum class Copies { kToDevice, kToHost };
   // Copies all buffers that both have. Waits.
   void copy_buffers(Copies where);
+  // Gives each average of a fragment's tensors with its place behind the delta in a round's values, float32 [3n].
+  using TakePair = std::function<void(const at::Tensor& own, const at::Tensor& in_round)>;
+  void pair_averages(const Fragment& carried, const at::Tensor& round, const TakePair& take) const;
   void empty_averages(const std::vector<std::size_t>& tensors);
   void write_copies();
   void write_copy(const at::Tensor& copy, const at::Tensor& from);

@@ -1,7 +1,7 @@
 // Lives of processes, from the parts of their files: what files say beside the events.
 //
-// Of a life's clock measurements the best is kept, which is all that align_clocks() asks for: memory grows with lives
-// and actors, not with events.
+// Keeps the best of a life's clock measurements, which is all that align_clocks() asks for: memory grows with lives and
+// actors, not with events.
 #pragma once
 
 #include <cstdint>

@@ -111,7 +111,6 @@ class TracedJournal {
   [[nodiscard]] std::vector<const TracedEntry*> commits() const;
   // The commit of a step, on its last branch.
   [[nodiscard]] const TracedEntry* commit_of(StepId step) const;
-  [[nodiscard]] const TracedMembers& members() const { return members_; }
   [[nodiscard]] const TracedEntry* added(Incarnation replica) const { return members_.added(replica); }
   [[nodiscard]] std::string name_of(Incarnation replica) const { return members_.name_of(replica); }
   [[nodiscard]] std::optional<std::size_t> stage_count_of(Incarnation replica) const {

@@ -1,9 +1,9 @@
 // Copies what is read to the host, and what was written back. Of the host's own memory there is no copy.
 #include "runtime/device/queue/math/torch_outer_arithmetic.h"
 
-#include <cstdint>
+#include <span>
 
-#include <ATen/ops/from_blob.h>
+#include "runtime/device/host_tensor.h"
 
 namespace shoal {
 namespace {
@@ -69,13 +69,6 @@ class TorchOuterArithmetic final : public OuterArithmetic {
 
 std::unique_ptr<OuterArithmetic> torch_outer_arithmetic(at::Device device) {
   return std::make_unique<TorchOuterArithmetic>(device);
-}
-
-at::Tensor tensor_over(std::span<const float> values, at::Device device) {
-  return at::for_blob(const_cast<float*>(values.data()), {static_cast<std::int64_t>(values.size())})
-      .options(at::TensorOptions(at::kFloat).device(device))
-      .target_device(device)
-      .make_tensor();
 }
 
 }  // namespace shoal

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
 
 #include <ATen/core/Tensor.h>
 
@@ -12,8 +11,5 @@
 namespace shoal {
 
 [[nodiscard]] std::unique_ptr<OuterArithmetic> torch_outer_arithmetic(at::Device device);
-
-// A tensor over an array of the device, which must outlive it; float32 [n].
-[[nodiscard]] at::Tensor tensor_over(std::span<const float> values, at::Device device);
 
 }  // namespace shoal

@@ -7,7 +7,6 @@
 #include "runtime/base/compose.h"
 
 namespace shoal {
-
 namespace {
 
 struct KnownDigest {
@@ -20,6 +19,10 @@ Violation digests_differ(const std::string& what, const KnownDigest& known, cons
                          const TraceEvent& event) {
   return {Rule::kEqualDigests, compose("stage ", event.cause.hop, ", ", what, ": ", known.who, " has digest ", std::hex,
                                        known.digest, ", ", by, " has ", event.bytes)};
+}
+
+std::string replica_in_words(const RunTrace& frame, const TracedMembers& members, const TracedEvent& traced) {
+  return compose(members.name_of(traced.event.incarnation), " in ", frame.life_of(traced).name);
 }
 
 }  // namespace
@@ -78,12 +81,9 @@ void StateDigests::compare_with(const Reported& known, const std::string& what, 
                                 const EventOrder& order) {
   ++findings_.compared;
   if (known.digest == traced.event.bytes) return;
-  findings_.differences.push_back(
-      {order, digests_differ(what, {name(*known.by), known.digest}, name(traced), traced.event)});
-}
-
-std::string StateDigests::name(const TracedEvent& traced) const {
-  return compose(members_.name_of(traced.event.incarnation), " in ", frame_.life_of(traced).name);
+  const KnownDigest other{replica_in_words(frame_, members_, *known.by), known.digest};
+  const std::string by = replica_in_words(frame_, members_, traced);
+  findings_.differences.push_back({order, digests_differ(what, other, by, traced.event)});
 }
 
 void SumDigests::take_commit(StageId stage, const TracedStage& part, StepId step) {
@@ -105,7 +105,7 @@ void SumDigests::take_sum(const TracedEvent& traced, const EventOrder& order) {
   }
   if (sum->second.digest == event.bytes) return;
   const KnownDigest known{compose("the commit of step ", sum->second.step), sum->second.digest};
-  const std::string by = compose(members_.name_of(event.incarnation), " in ", frame_.life_of(traced).name);
+  const std::string by = replica_in_words(frame_, members_, traced);
   findings_.differences.push_back({order, digests_differ(compose("the sum of epoch ", epoch), known, by, event)});
 }
 

@@ -1,7 +1,7 @@
 // S-3: what replicas held after each commit, what they loaded, and the sums that were committed.
 //
-// What is compared with each other comes together: all states of a number of steps, all sums of an epoch. Nothing of
-// them is kept after that.
+// Compares digests that come together, all states of a number of steps, all sums of an epoch, and keeps nothing of them
+// after that.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +59,6 @@ class StateDigests {
   void compare(const Point& point, const TracedEvent& traced, const EventOrder& order);
   [[nodiscard]] const Reported* on_older_branch(Point point, const Part& part) const;
   void compare_with(const Reported& known, const std::string& what, const TracedEvent& traced, const EventOrder& order);
-  [[nodiscard]] std::string name(const TracedEvent& traced) const;
 
   const RunTrace& frame_;
   const TracedMembers& members_;

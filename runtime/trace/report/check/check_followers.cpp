@@ -26,11 +26,7 @@ Status check_followers(const WindowedTrace& trace, CheckMemory& memory, std::vec
     return is_followed ? std::optional(time_number(traced.time_ns)) : std::nullopt;
   };
   std::map<Follower, JournalPosition> followed;
-  EventWindow window(trace);
-  const NumberRange times = trace.pieces.all_topics().times;
-  WindowQuery query{times.least, times.end(), time_of, has_entries};
-  for (; query.begin < query.end; query.begin = window.end()) {
-    if (auto loaded = window.load(query); !loaded) return loaded;
+  const auto take = [&](const EventWindow& window) -> Status {
     for (const TracedEvent& traced : window.trace().events) {
       const JournalPosition position = traced.event.cause.position;
       JournalPosition& before = followed[{traced.life, traced.actor, traced.event.incarnation}];
@@ -41,10 +37,12 @@ Status check_followers(const WindowedTrace& trace, CheckMemory& memory, std::vec
       }
       before = position;
     }
-  }
-  memory.events = std::max(memory.events, window.most_events());
+    return Done{};
+  };
+  const NumberRange times = trace.pieces.all_topics().times;
+  auto walked = walk_windows(trace, {times.least, times.end(), time_of, has_entries}, take, memory.events);
   memory.facts += followed.size();
-  return Done{};
+  return walked;
 }
 
 }  // namespace shoal

@@ -1,6 +1,6 @@
 // S-4, P-3: each replica follows every entry of the journal, in order.
 //
-// Of a replica the last position that it followed is kept.
+// Keeps the last position that each replica followed.
 #pragma once
 
 #include <cstddef>

@@ -37,14 +37,9 @@ bool has_positions(const PieceTopics& topics, std::uint64_t begin, std::uint64_t
 
 Status walk_journal(const WindowedTrace& trace, const TakeEntries& take, CheckMemory& memory) {
   const NumberRange positions = trace.pieces.all_topics().positions;
-  EventWindow window(trace);
-  WindowQuery query{positions.least, positions.end(), position_of, has_positions};
-  for (; query.begin < query.end; query.begin = window.end()) {
-    if (auto loaded = window.load(query); !loaded) return loaded;
-    if (auto taken = take(window, TracedJournal(window.trace())); !taken) return taken;
-  }
-  memory.events = std::max(memory.events, window.most_events());
-  return Done{};
+  return walk_windows(
+      trace, {positions.least, positions.end(), position_of, has_positions},
+      [&take](const EventWindow& window) { return take(window, TracedJournal(window.trace())); }, memory.events);
 }
 
 void JournalCheck::take(const EventWindow& window, const TracedJournal& entries) {

@@ -1,5 +1,5 @@
-// What is checked and gathered of events as they pass by, each once: marks of queues (S-6), signs of life, the first
-// plan. Memory grows with lives and findings.
+// Checks and gathers what needs each event once, as it passes by: marks of queues (S-6), signs of life, the first plan.
+// Memory grows with lives and findings.
 #pragma once
 
 #include <cstdint>

@@ -68,10 +68,7 @@ bool has_steps(const PieceTopics& topics, std::uint64_t begin, std::uint64_t end
 Status check_steps(const WindowedTrace& trace, const TracedMembers& members, StateDigests& digests,
                    std::vector<TimedViolation>& findings, CheckMemory& memory) {
   const NumberRange steps = trace.pieces.all_topics().steps;
-  EventWindow window(trace);
-  WindowQuery query{steps.least, steps.end(), step_about, has_steps};
-  for (; query.begin < query.end; query.begin = window.end()) {
-    if (auto loaded = window.load(query); !loaded) return loaded;
+  const auto take = [&](const EventWindow& window) -> Status {
     AccumulationCheck accumulations(members, findings);
     digests.forget_states();
     const auto& events = window.trace().events;
@@ -79,11 +76,12 @@ Status check_steps(const WindowedTrace& trace, const TracedMembers& members, Sta
       accumulations.take(events[i], window.order_of(i));
       digests.take_state(events[i], window.order_of(i));
     }
-  }
+    return Done{};
+  };
+  auto walked = walk_windows(trace, {steps.least, steps.end(), step_about, has_steps}, take, memory.events);
   digests.forget_states();
-  memory.events = std::max(memory.events, window.most_events());
   memory.states = digests.most_states();
-  return Done{};
+  return walked;
 }
 
 }  // namespace shoal

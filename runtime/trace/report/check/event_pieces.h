@@ -1,7 +1,7 @@
 // The events of a run in pieces, read as often as a check needs them: none of them is kept.
 //
-// Of each piece it is known which journal positions, steps and epochs its events are about, as the least and the most
-// of each: a check of some steps reads the pieces about them, wherever they lie. Events about nothing that a check
+// A piece knows which journal positions, steps and epochs its events are about, as the least and the most of each: a
+// check of some steps reads the pieces about them, wherever they lie. Events about nothing that a check
 // compares are read once. Memory: a piece, and some hundred bytes for each.
 #pragma once
 
@@ -22,7 +22,7 @@ namespace shoal {
 // are many, large pieces would be read again and again for a few events each.
 [[nodiscard]] std::size_t piece_events_of(std::size_t file_count);
 
-// What a check compares an event by.
+// Says what a check compares an event by.
 enum class TopicKind : std::uint8_t {
   kNone,
   kPosition,  // an entry of the journal, or a part of one

@@ -91,4 +91,15 @@ void EventWindow::sort() {
   ranks_.clear();
 }
 
+Status walk_windows(const WindowedTrace& trace, WindowQuery query,
+                    const std::function<Status(const EventWindow& window)>& take, std::size_t& most_events) {
+  EventWindow window(trace);
+  for (; query.begin < query.end; query.begin = window.end()) {
+    if (auto loaded = window.load(query); !loaded) return loaded;
+    if (auto taken = take(window); !taken) return taken;
+  }
+  most_events = std::max(most_events, window.most_events());
+  return Done{};
+}
+
 }  // namespace shoal

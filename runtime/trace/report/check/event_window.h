@@ -28,7 +28,7 @@ struct WindowQuery {
   std::function<bool(const PieceTopics& topics, std::uint64_t begin, std::uint64_t end)> may_have;
 };
 
-// What a check reads, and how many events its windows may have. The pieces outlive it.
+// Names what a check reads, and how many events its windows may have. The pieces outlive it.
 struct WindowedTrace {
   const EventPieces& pieces;
   std::size_t events_max;
@@ -65,5 +65,11 @@ class EventWindow {
   std::uint64_t span_ = 1;  // ranks that the next window tries
   std::size_t most_events_ = 0;
 };
+
+// Goes through all ranks of the query, window after window, and raises `most_events` to the most that one of them had.
+// Errors: those of the pieces, and of `take`.
+[[nodiscard]] Status walk_windows(const WindowedTrace& trace, WindowQuery query,
+                                  const std::function<Status(const EventWindow& window)>& take,
+                                  std::size_t& most_events);
 
 }  // namespace shoal

@@ -1,4 +1,4 @@
-// What a check finds: violations of invariants, notes on what could not be checked, counts.
+// Findings of a check: violations of invariants, notes on what could not be checked, counts.
 //
 // Checks of events give them as they go through the trace, in whatever order; they are told in the order of time.
 #pragma once
