@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -95,15 +96,27 @@ std::string read_on(UnhinderedStream& stream, int reader) {
   return text;
 }
 
-// The first lines in order, none twice and none cut; then how many are missing, if any is.
-void expect_lines_and_lost(const std::string& text, int spoken) {
+// Takes lines in order, none twice and none cut, and in every gap how many are missing there. Returns how many gaps
+// there are; the control: one at least.
+int expect_lines_and_lost(const std::string& text, int spoken) {
   std::istringstream lines(text);
   int taken = 0;
-  std::string one;
-  while (std::getline(lines, one) && one + "\n" == line(taken)) ++taken;
-  ASSERT_LT(taken, spoken) << "the control: all had room";
-  EXPECT_EQ(one, compose("[", spoken - taken, " lines are missing here: nobody read on]"));
-  EXPECT_FALSE(std::getline(lines, one)) << one;
+  int gaps = 0;
+  for (std::string one; std::getline(lines, one);) {
+    if (one + "\n" == line(taken)) {
+      ++taken;
+      continue;
+    }
+    int missing = 0;
+    EXPECT_EQ(std::sscanf(one.c_str(), "[%d lines", &missing), 1) << one;
+    EXPECT_EQ(one, compose("[", missing, " lines are missing here: nobody read on]"));
+    EXPECT_GT(missing, 0);
+    taken += missing;
+    ++gaps;
+  }
+  EXPECT_EQ(taken, spoken) << "a line is there, or is told as missing";
+  EXPECT_GT(gaps, 0) << "the control: all had room";
+  return gaps;
 }
 
 template <class Way>
@@ -129,7 +142,11 @@ TYPED_TEST(UnhinderedStreamTo, S6OneThatStopsHoldsUpNobodyAndHearsWhatItMissed) 
   TypeParam way;
   UnhinderedStream stream(way.writer);
   speak(stream, kMany);
-  expect_lines_and_lost(read_on(stream, way.reader), kMany);
+  const std::string text = read_on(stream, way.reader);
+  const int gaps = expect_lines_and_lost(text, kMany);
+  // The system hands a terminal's bytes on by a thread of its own, so that a full one has room again now and then.
+  const bool is_one_at_the_end = gaps == 1 && text.ends_with("nobody read on]\n");
+  EXPECT_TRUE(is_one_at_the_end || (std::is_same_v<TypeParam, Terminal>)) << gaps;
   stream.write(line(7));
   EXPECT_EQ(read_on(stream, way.reader), line(7)) << "it goes on as before";
 }
