@@ -4,6 +4,9 @@
 //   resident: where they were computed, in a form that only the device knows. Passed on by reference within a process;
 //             the router has it copied to the host before its letter leaves (runtime/router/outgoing_letters.h).
 //
+// What a tensor is on the host, its device may know only when the values are computed: values that an encoding does not
+// carry come as they are, larger than the tensor that was given away said. So a copy is a whole tensor, not its bytes.
+//
 // Values are shared and never written after construction; bytes start at a multiple of 64, because equal bits of a
 // vectorised kernel need equal alignment.
 #pragma once
@@ -52,6 +55,8 @@ class AlignedBuffer {
 
 using SharedBuffer = std::shared_ptr<const AlignedBuffer>;
 
+struct TensorBlob;
+
 // Values on a device, or on their way into being: an executor gives one away before they are computed. Thread-safe.
 class ResidentTensor {
  public:
@@ -60,19 +65,20 @@ class ResidentTensor {
   ResidentTensor& operator=(const ResidentTensor&) = delete;
   virtual ~ResidentTensor() = default;
 
+  // Of what they are on the host, unless that is known to differ.
   [[nodiscard]] virtual std::size_t byte_count() const = 0;
   // False: to_host() would wait.
   [[nodiscard]] virtual bool is_ready() const = 0;
-  // Waits until the values are computed and copies them; throws what the device fails with. Never called by an actor
-  // that others wait for.
-  [[nodiscard]] virtual SharedBuffer to_host() const = 0;
+  // Waits until the values are computed and copies them: a tensor in host form. Throws what the device fails with.
+  // Never called by an actor that others wait for.
+  [[nodiscard]] virtual TensorBlob to_host() const = 0;
 };
 
 struct TensorBlob {
   DType dtype = DType::kFloat32;
   std::vector<std::int64_t> shape;                           // empty together with no values: no tensor
   SharedBuffer bytes;                                        // size = product(shape) * size_of(dtype)
-  std::shared_ptr<const ResidentTensor> resident = nullptr;  // in place of bytes, of the same size
+  std::shared_ptr<const ResidentTensor> resident = nullptr;  // in place of bytes
 
   [[nodiscard]] bool has_value() const { return bytes || resident; }
   [[nodiscard]] std::size_t byte_count() const { return bytes ? bytes->size() : resident ? resident->byte_count() : 0; }

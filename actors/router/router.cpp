@@ -139,7 +139,7 @@ RouterActor::behavior_type router(Self self, RouterConfig config) {
       [self](const Attach& attached) { attach(self, attached); },
       [self](const Detach& detached) { detach(self, detached); },
       [self](const Dialled& dialled) { dial_ended(self, dialled); },
-      [self](const TensorCopied& copy) { self->state.core->tensor_copied(copy.tensor, copy.bytes); },
+      [self](const TensorCopied& copy) { self->state.core->tensor_copied(copy.tensor, copy.copy); },
       [self](const Identify& known) { self->state.core->identify(known.process, known.run, known.term, now(self)); },
       [](const Ping&) {},
       [self](const Tick&) { tick(self); },

@@ -1,4 +1,4 @@
-// A device that fails gives no bytes; what it fails with is said here, and by the executor, which meets it too.
+// A device that fails gives no copy; what it fails with is said here, and by the executor, which meets it too.
 #include "actors/router/tensor_copier.h"
 
 #include <exception>
@@ -10,12 +10,12 @@
 namespace shoal {
 namespace {
 
-[[nodiscard]] SharedBuffer copy_of(const ResidentTensor& tensor) {
+[[nodiscard]] TensorBlob copy_of(const ResidentTensor& tensor) {
   try {
     return tensor.to_host();
   } catch (const std::exception& problem) {
     log_warn("router", "a tensor could not be copied from its device: ", problem.what());
-    return nullptr;
+    return {};
   }
 }
 

@@ -123,14 +123,12 @@ std::vector<std::shared_ptr<const ResidentTensor>> residents_of(const MessageBod
   return residents;
 }
 
-bool bring_to_host(MessageBody& body, const std::shared_ptr<const ResidentTensor>& resident,
-                   const SharedBuffer& bytes) {
+bool bring_to_host(MessageBody& body, const std::shared_ptr<const ResidentTensor>& resident, const TensorBlob& copy) {
   bool has_it = false;
   const auto replace = [&](TensorBlob& tensor) {
     if (tensor.resident != resident) return;
     has_it = true;
-    tensor.bytes = bytes;
-    tensor.resident = nullptr;
+    tensor = copy;
   };
   std::visit([&replace](auto& message) { visit_tensors(message, replace); }, body);
   return has_it;

@@ -98,7 +98,7 @@ struct MessageFacts {
 [[nodiscard]] bool has_tensor(const MessageBody& body);
 // Tensors in it that have to be copied to the host before it leaves the process.
 [[nodiscard]] std::vector<std::shared_ptr<const ResidentTensor>> residents_of(const MessageBody& body);
-// Puts the copy in the place of the resident tensor. False: the body does not have it.
-bool bring_to_host(MessageBody& body, const std::shared_ptr<const ResidentTensor>& resident, const SharedBuffer& bytes);
+// Puts the copy, a tensor in host form or none, in the place of the resident one. False: the body does not have it.
+bool bring_to_host(MessageBody& body, const std::shared_ptr<const ResidentTensor>& resident, const TensorBlob& copy);
 
 }  // namespace shoal

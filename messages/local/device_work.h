@@ -31,7 +31,7 @@ struct CopyToHost {
 };
 struct TensorCopied {
   std::shared_ptr<const ResidentTensor> tensor;
-  SharedBuffer bytes;  // none: its device failed
+  TensorBlob copy;  // in host form; none: its device failed
 };
 
 }  // namespace shoal

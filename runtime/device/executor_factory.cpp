@@ -55,14 +55,11 @@ bool has_cudnn_attention(const DeviceName& device, const Config& config) {
   return false;
 }
 
-// Encoded tensors are read on the host.
-std::unique_ptr<StageExecutor> on_gpu(const ExecutorConfig& config, const DeviceName& device, const StagePlan& plan,
-                                      bool is_encoded) {
+std::unique_ptr<StageExecutor> on_gpu(const ExecutorConfig& config, const DeviceName& device, const StagePlan& plan) {
   settle_arithmetic(config.config.sync.reduction, has_cudnn_attention(device, config.config));
   auto queue = make_stream_queue(torch_device(config.device), wants_graphs() ? device_plugin()->record : nullptr);
   std::shared_ptr<const DeviceMath> math = device_plugin()->make_math(queue);
-  QueuedStageExecutor::Settings settings{is_encoded ? Answering::kAtOnce : config.answers, std::move(math),
-                                         config.begins};
+  QueuedStageExecutor::Settings settings{config.answers, std::move(math), config.begins};
   return std::make_unique<QueuedStageExecutor>(config.config, plan, std::move(queue), std::move(settings));
 }
 
@@ -97,13 +94,10 @@ Result<std::unique_ptr<StageExecutor>> make_stage_executor(const ExecutorConfig&
   }
   prepare_process_for_compute();
   give_memory_back();  // frees that of the stage that was here before, on another thread
+  const StagePlan& plan = (*plans)[config.stage.value];
+  if (device->kind == DeviceKind::kCuda) return on_gpu(config, *device, plan);
+  std::unique_ptr<StageExecutor> executor = std::make_unique<CpuStageExecutor>(config.config, plan, config.begins);
   const bool is_encoded = config.stages > 1 && config.config.pipeline.activations != WireFormat::kFp32;
-  std::unique_ptr<StageExecutor> executor;
-  if (device->kind == DeviceKind::kCuda) {
-    executor = on_gpu(config, *device, (*plans)[config.stage.value], is_encoded);
-  } else {
-    executor = std::make_unique<CpuStageExecutor>(config.config, (*plans)[config.stage.value], config.begins);
-  }
   if (is_encoded) executor = encoding(std::move(executor), config.config);  // part of the work that a pace is about
   if (device->kind == DeviceKind::kPaced) executor = paced(std::move(executor), *device);
   return executor;

@@ -86,8 +86,7 @@ struct Runner {
  private:
   // Their sum is made of bytes.
   [[nodiscard]] static TensorBlob on_host(TensorBlob values) {
-    if (values.resident) values.bytes = std::exchange(values.resident, nullptr)->to_host();
-    return values;
+    return values.resident ? values.resident->to_host() : values;
   }
   // An executor's image lies in memory: reading it does not fail.
   [[nodiscard]] static TensorBlob piece_of(ImageSource& source, std::uint64_t offset) {

@@ -42,10 +42,10 @@ void OutgoingLetters::let_wait(const Letter& letter) {
   }
 }
 
-void OutgoingLetters::copied(const std::shared_ptr<const ResidentTensor>& tensor, const SharedBuffer& bytes) {
+void OutgoingLetters::copied(const std::shared_ptr<const ResidentTensor>& tensor, const TensorBlob& copy) {
   being_copied_.erase(tensor);
   waiting_.keep_those([&](Letter& letter) {
-    const bool is_lost = bring_to_host(letter.body, tensor, bytes) && !bytes;
+    const bool is_lost = bring_to_host(letter.body, tensor, copy) && !copy.has_value();
     if (is_lost) notes_->drop(letter, Undelivered::Why::kNotCopied);
     return !is_lost;
   });

@@ -49,7 +49,7 @@ class OutgoingLetters {
   void flush();
 
   // A copy that was asked for is there; none: the device failed, and whatever needs it is dropped.
-  void copied(const std::shared_ptr<const ResidentTensor>& tensor, const SharedBuffer& bytes);
+  void copied(const std::shared_ptr<const ResidentTensor>& tensor, const TensorBlob& copy);
 
   // Says if the process is in the run, or linked.
   [[nodiscard]] bool is_there(ProcessIncarnation process) const {

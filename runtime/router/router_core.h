@@ -55,8 +55,8 @@ class RouterCore {
   // This process has been welcomed under this name.
   void identify(ProcessIncarnation process, RunId run, Term term, Instant now);
   // A copy that RouterEdge::copy_to_host() was asked for; none: the device failed.
-  void tensor_copied(const std::shared_ptr<const ResidentTensor>& tensor, const SharedBuffer& bytes) {
-    outgoing_.copied(tensor, bytes);
+  void tensor_copied(const std::shared_ptr<const ResidentTensor>& tensor, const TensorBlob& copy) {
+    outgoing_.copied(tensor, copy);
   }
   // waiting: messages in the router's mailbox.
   void tick(std::size_t waiting, Instant now);

@@ -119,10 +119,10 @@ void WaitingLetters::keep_those(const std::function<bool(Letter&)>& is_kept) {
   for (auto& [process, share] : waiting_) {
     std::size_t& bytes = share.bytes;
     std::erase_if(share.letters, [&](Letter& letter) {
-      const std::size_t memory = memory_of(letter);
-      if (is_kept(letter)) return false;
-      bytes -= memory;
-      return true;
+      bytes -= memory_of(letter);
+      const bool stays = is_kept(letter);
+      if (stays) bytes += memory_of(letter);
+      return !stays;
     });
   }
   std::erase_if(waiting_, [](const auto& one) { return one.second.letters.empty(); });

@@ -34,7 +34,7 @@ class WaitingLetters {
   // Offers those for this process, in order, to `take`, which says whether it took one; once it refuses one of a way,
   // nothing later of that way is offered.
   void offer(ProcessIncarnation process, const std::function<bool(Letter&)>& take);
-  // Gives up those that `is_kept` refuses; it may change a letter, but not how much memory that takes.
+  // Gives up those that `is_kept` refuses; it may change a letter, and how much memory that takes.
   void keep_those(const std::function<bool(Letter&)>& is_kept);
   // Gives up those for this process. How many there were.
   std::size_t drop(ProcessIncarnation process);

@@ -10,26 +10,28 @@ two_stages=(--set pipeline.stages=2 --set pipeline.replicas=1)
 two_replicas=(--set pipeline.stages=1 --set pipeline.replicas=2)
 in_one_process=(--nodes 1 --set swarm.share_devices=true --set pipeline.replicas=1)
 
-# sets_of VARIANT: what it sets, into `sets`. A name may end in -bf16.
+# sets_of VARIANT: what it sets, into `sets`, and how its reference is started, into `reference_is`. A name may end in
+# -bf16.
 sets_of() {
-  sets=()
+  sets=() reference_is=(--single)
   case ${1%-bf16} in
     single | bf16) ;;
     dropout) sets=(--set model.dropout=0.1) ;;
     other-seed) sets=(--set run.seed=2) ;;
     llama) sets=(--set model.kind=llama --set model.kv_heads=2) ;;
     odd) sets=(--set data.corpus="$out/odd.bin" --set data.tokenizer="$out/odd.tiktoken") ;;  # 1003: 8 divides it not
+    int8) sets=(--set pipeline.activations=int8) reference_is=("${two_stages[@]}") ;;  # a border rounds
     *) echo "run: no variant $1" >&2; exit 2 ;;
   esac
   case $1 in *bf16) sets+=(--set model.precision=bf16) ;; esac
 }
 
-# made VARIANT: the run of one process.
+# made VARIANT: the run of one process, or of as many stages as round.
 made() {
   local name=$1
   sets_of "$name"
-  train "bits-$name" 12 "${small[@]}" --single --device "$device" "${sets[@]}"
-  verdict "train --single: $name" $? "loss $(loss "bits-$name"), weights $(sha "bits-$name" | cut -c1-12)"
+  train "bits-$name" 12 "${small[@]}" "${reference_is[@]}" --device "$device" "${sets[@]}"
+  verdict "train: $name, the reference" $? "loss $(loss "bits-$name"), weights $(sha "bits-$name" | cut -c1-12)"
 }
 declare -A has_made=()
 # references VARIANT...: makes those that were not made yet.
@@ -91,11 +93,14 @@ part_shapes() {
 
 # Several stages on one device, in one process.
 part_shared() {
-  references single bf16
+  references single bf16 int8
   beside bits two-stages-in-one-process single --set pipeline.stages=2 "${in_one_process[@]}"
   beside bits four-stages-in-one-process single --set pipeline.stages=4 "${in_one_process[@]}"
   beside bits bf16-four-stages-in-one-process bf16 --set pipeline.stages=4 "${in_one_process[@]}"
+  beside bits int8-two-stages-in-one-process int8 --set pipeline.stages=2 "${in_one_process[@]}"
   together
+  [ "$(sha bits-int8)" != "$(sha bits-single)" ]
+  verdict "bits: rounded borders have others" $? "$(sha bits-int8 | cut -c1-12)"
 }
 
 # Recorded passes: alone, and while other threads wait for marks and let go of host memory.

@@ -154,10 +154,7 @@ class GpuNccl : public testing::Test {
   std::shared_ptr<DeviceQueue> producer;
 };
 
-TensorBlob to_host(TensorBlob blob) {
-  if (blob.resident) blob.bytes = std::exchange(blob.resident, nullptr)->to_host();
-  return blob;
-}
+TensorBlob to_host(const TensorBlob& blob) { return blob.resident ? blob.resident->to_host() : blob; }
 
 TEST_F(GpuNccl, IsTheCopyThatTorchHasLoaded) {
   std::set<std::string> copies;

@@ -2,10 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
 #include "runtime/device/plugin/load_plugin.h"
+#include "runtime/sync/wire/wire_codec.h"
 #include "tests/runtime/device/local_pipeline.h"
 
 namespace shoal::stage_test {
@@ -176,6 +178,60 @@ TEST_F(GpuStage, HasTheProcessorsMeanAndUpdateOfOneSum) {
   cpu->apply({1e-2, 0.5, 1});  // by our kernels, with the bits of the processor's loop
   gpu->apply({1e-2, 0.5, 1});
   EXPECT_EQ(gpu->state_digest(), cpu->state_digest());
+}
+
+// What a GPU encodes has the bytes of the processor's codec; another stage on the GPU decodes what one behind the host
+// does.
+TEST_F(GpuStage, EncodesBordersWithTheProcessorsBytes) {
+  const auto stage = [](const Config& config, std::uint32_t index) {
+    auto made = make_stage_executor({config, StageId{index}, 2, "cuda:0", Answering::kLater});
+    if (!made) throw std::runtime_error(made.failure().message);
+    return std::move(*made);
+  };
+  const Config plain = config_of(Reduction::kExact);
+  const MicrobatchWork work = random_work(plain, 0, 0);
+  const TensorBlob values = on_host(stage(plain, 0)->forward(work));
+  for (const WireFormat format : {WireFormat::kBf16, WireFormat::kInt8}) {
+    Config config = plain;
+    config.pipeline.activations = format;
+    const auto first = stage(config, 0);
+    const TensorBlob sent = first->forward(work);
+    ASSERT_TRUE(sent.resident);
+    EXPECT_EQ(on_host(sent), *encode_values(format, {values.as<float>(), values.bytes->size() / sizeof(float)}));
+    TensorBlob sums[2];
+    for (const bool is_near : {false, true}) {
+      const auto last = stage(config, 1);
+      const TensorBlob came = is_near ? sent : on_host(sent);
+      const auto back = last->forward_backward({{}, work.microbatch, came, work.targets}, WeightGradients::kLater);
+      EXPECT_EQ(on_host(back.input_gradient).dtype, DType::kUint8);
+      EXPECT_EQ(last->accumulate(work.microbatch).bad_tensor, std::nullopt);
+      sums[is_near ? 1 : 0] = on_host(last->contribution());
+    }
+    EXPECT_EQ(sums[0], sums[1]);
+    const auto control = stage(config, 1);
+    static_cast<void>(control->forward_backward({{}, work.microbatch, values, work.targets}, WeightGradients::kLater));
+    static_cast<void>(control->accumulate(work.microbatch));
+    EXPECT_NE(on_host(control->contribution()), sums[0]) << "the control: the rounding is felt";
+  }
+}
+
+TEST_F(GpuStage, LeavesValuesThatNoFormatCarriesAsTheyAre) {
+  Config config = config_of(Reduction::kExact);
+  config.pipeline.activations = WireFormat::kInt8;
+  auto last = make_stage_executor({config, StageId{1}, 2, "cuda:0", Answering::kLater});
+  ASSERT_TRUE(last.ok());
+  const MicrobatchWork work = random_work(config, 0, 0);
+  const std::int64_t rows = config.batch.microbatch;
+  const auto count = static_cast<std::size_t>(rows * config.model.context * config.model.width);
+  auto bytes = std::make_shared<AlignedBuffer>(count * sizeof(float));
+  std::fill_n(reinterpret_cast<float*>(bytes->data()), count, NAN);
+  const TensorBlob diverged{DType::kFloat32, {rows, config.model.context, config.model.width}, bytes};
+  const auto back = (*last)->forward_backward({{}, work.microbatch, diverged, work.targets}, WeightGradients::kLater);
+  EXPECT_EQ(back.input_gradient.dtype, DType::kUint8) << "the device alone knows";
+  const TensorBlob came = on_host(back.input_gradient);
+  ASSERT_EQ(came.dtype, DType::kFloat32);
+  EXPECT_EQ(came.shape, diverged.shape);
+  EXPECT_TRUE(std::isnan(*came.as<float>()));
 }
 
 // Outer parameters lie on the GPU, and are updated there.

@@ -1,4 +1,5 @@
-// A device whose activations and gradients cross the borders between stages in fewer bytes (`pipeline.activations`).
+// A device whose activations and gradients cross the borders between stages in fewer bytes (`pipeline.activations`):
+// one that computes at once. Devices with queues encode by themselves (runtime/device/queue/borders.h).
 //
 // In front of it, what comes from a neighbour or goes to one is an encoded vector (runtime/sync/wire/wire_codec.h),
 // uint8 [n]; behind it, float32 [B,T,C]. Ledgers, routers and caches hold the encoded bytes and send those again, and

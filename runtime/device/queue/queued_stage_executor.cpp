@@ -48,7 +48,8 @@ QueuedStageExecutor::QueuedStageExecutor(const Config& config, StagePlan plan, s
       answers_(settings.answers),
       queue_(std::move(queue)),
       copies_(queue_->beside()),
-      math_(std::move(settings.math)) {
+      math_(std::move(settings.math)),
+      borders_(config_, {queue_, copies_, math_}) {
   if (at::get_num_threads() != config_.run.threads) at::set_num_threads(config_.run.threads);
   const Computing computing(*queue_);
   state_ = std::make_unique<DeviceState>(layout_, config_, queue_->device(), *math_, settings.begins);
@@ -93,7 +94,7 @@ TensorBlob QueuedStageExecutor::forward(const MicrobatchWork& work) {
   const Computing computing(*queue_);
   if (passes_) {
     const Slot slot = passes_->take();
-    TensorBlob recorded = copied_away(passes_->forward(*slot, input_of(work)));
+    TensorBlob recorded = sent(passes_->forward(*slot, input_of(work)), Memory::kReplayed);
     kept_.insert_or_assign(work.microbatch, Kept{work, std::nullopt, slot});
     settle();
     return recorded;
@@ -104,7 +105,7 @@ TensorBlob QueuedStageExecutor::forward(const MicrobatchWork& work) {
   Kept kept{work, std::nullopt};
   if (keeps_tape) kept.tape = std::move(tape);
   kept_.insert_or_assign(work.microbatch, std::move(kept));
-  TensorBlob given = given_away(output);
+  TensorBlob given = sent(output);
   settle();
   return given;
 }
@@ -120,10 +121,8 @@ BackwardResult QueuedStageExecutor::backward(MicrobatchId microbatch, const Tens
     kept.tape = tape_for(config_, kept.work, Tape::Keeps::kAll);
     static_cast<void>(models_.trained->forward(input_of(kept.work), *kept.tape));
   }
-  const auto& sizes = kept.work.input.shape;
-  const at::Tensor gradient = on_device(output_gradient);
-  ENSURE(gradient.sizes() == at::IntArrayRef({sizes.at(0), sizes.at(1), config_.model.width}),
-         "the gradient has the shape of the activation");
+  const at::Tensor gradient = borders_.received(output_gradient, reads_);
+  ENSURE(gradient.sizes() == at::IntArrayRef(borders_.shape()), "the gradient has the shape of the activation");
   BackwardResult result = kept.slot ? half_done(kept.work, kept.slot, passes_->backward(*kept.slot, gradient))
                                     : differentiate(gradient, *kept.tape, kept.work, when);
   reads_.note(kept.work.input);  // by the tape
@@ -188,7 +187,7 @@ EvaluateResult QueuedStageExecutor::evaluate(const MicrobatchWork& work) {
   EvaluateResult result;
   result.token_count = count_targets(work.targets);
   if (!plan_.has_head) {
-    result.activation = given_away(output);
+    result.activation = sent(output);
     settle();
     return result;
   }
@@ -267,7 +266,9 @@ std::vector<std::string> QueuedStageExecutor::tensor_names() const {
 
 TensorBlob QueuedStageExecutor::contribute_round(std::uint32_t fragment) {
   const Computing computing(*queue_);
-  return given_away(state_->contribute_round(fragment));
+  const at::Tensor contribution = state_->contribute_round(fragment);
+  if (answers_ == Answering::kAtOnce) return to_blob(contribution.cpu());
+  return resident_blob(contribution.contiguous(), queue_->mark(), copies_);
 }
 
 std::uint64_t QueuedStageExecutor::apply_round(const RoundUpdate& update) {
@@ -285,35 +286,26 @@ std::vector<std::uint64_t> QueuedStageExecutor::restart_from_outer() {
   return state_->restart_from_outer();
 }
 
-at::Tensor QueuedStageExecutor::on_device(const TensorBlob& blob) {
-  const at::Tensor values = values_in_place(*queue_, blob);
-  if (!values.defined()) return sent_to(*queue_, blob);
-  reads_.note(blob);
-  return values;
-}
-
 at::Tensor QueuedStageExecutor::input_of(const MicrobatchWork& work) {
   state_->ensure_begun();
   const bool are_tokens = plan_.has_embedding && work.input.bytes;
-  at::Tensor input = are_tokens ? sendable(*queue_, work.input) : on_device(work.input);
+  at::Tensor input = are_tokens ? sendable(*queue_, work.input) : borders_.received(work.input, reads_);
   check_input(input, plan_);
   return input;
 }
 
-TensorBlob QueuedStageExecutor::given_away(const at::Tensor& values) const {
-  if (answers_ == Answering::kAtOnce) return to_blob(values.cpu());
-  return resident_blob(values.contiguous(), queue_->mark(), copies_);
-}
-
-TensorBlob QueuedStageExecutor::copied_away(const at::Tensor& values) const {
-  return given_away(answers_ == Answering::kAtOnce ? values : values.clone());
+TensorBlob QueuedStageExecutor::sent(const at::Tensor& values, Memory memory) const {
+  const bool is_at_once = answers_ == Answering::kAtOnce;
+  const bool is_copied = memory == Memory::kReplayed && !is_at_once && !borders_.are_encoded();
+  const TensorBlob given = borders_.sent(is_copied ? values.clone() : values);
+  return is_at_once ? given.resident->to_host() : given;
 }
 
 BackwardResult QueuedStageExecutor::half_done(const MicrobatchWork& work, Slot slot,
                                               StagePasses::Differentiated results) {
   BackwardResult result;
   result.token_count = count_targets(work.targets);
-  if (!plan_.has_embedding) result.input_gradient = copied_away(results.input_gradient);
+  if (!plan_.has_embedding) result.input_gradient = sent(results.input_gradient, Memory::kReplayed);
   HalfDone half{{layout_.tensors.size(), ParameterGradients::OfProjections::kAtOnce}, result.token_count, {}};
   half.slot = std::move(slot);
   half.recorded = std::move(results.gradients);
@@ -331,7 +323,7 @@ BackwardResult QueuedStageExecutor::differentiate(at::Tensor gradient, Tape& tap
   BackwardResult result;
   result.token_count = count_targets(work.targets);
   half.token_count = result.token_count;
-  if (!plan_.has_embedding) result.input_gradient = given_away(input_gradient);
+  if (!plan_.has_embedding) result.input_gradient = sent(input_gradient);
   const bool is_first = half_done_.emplace(work.microbatch, std::move(half)).second;
   ENSURE(is_first, "a microbatch is accumulated before it is computed again");
   return result;

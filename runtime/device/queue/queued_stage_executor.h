@@ -3,9 +3,9 @@
 //
 // What a processor's executor does at once is queued here, and the figures that only the device knows (loss, tensors
 // out of range) are copied to the host behind it. With Answering::kAtOnce each call waits for them and gives host
-// tensors instead: for one process (--single) and for what reads the borders' bytes. The device's memory that a call
-// reads stays until its queue is past it: other stages' tensors are held for so long. Where the queue records, and work
-// is the same each time, passes over the layers are replayed (stage_passes.h).
+// tensors instead: for one process (--single). The device's memory that a call reads stays until its queue is past it:
+// other stages' tensors are held for so long. Where the queue records, and work is the same each time, passes over the
+// layers are replayed (stage_passes.h).
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@
 #include "model/transformer.h"
 #include "runtime/base/config.h"
 #include "runtime/device/flat_layout.h"
+#include "runtime/device/queue/borders.h"
 #include "runtime/device/queue/device_queue.h"
 #include "runtime/device/queue/device_state.h"
 #include "runtime/device/queue/device_sums.h"
@@ -87,13 +88,12 @@ class QueuedStageExecutor final : public LateStageExecutor {
     at::Tensor is_within;  // bool, by tensor
   };
 
-  // Holds what the device reads of other stages.
-  [[nodiscard]] at::Tensor on_device(const TensorBlob& blob);
+  [[nodiscard]] at::Tensor on_device(const TensorBlob& blob) { return on_device_of(*queue_, blob, reads_); }
   // Tokens stay on the host: their gradient's order is made there.
   [[nodiscard]] at::Tensor input_of(const MicrobatchWork& work);
-  [[nodiscard]] TensorBlob given_away(const at::Tensor& values) const;
-  // The same of memory that the next replay writes over.
-  [[nodiscard]] TensorBlob copied_away(const at::Tensor& values) const;
+  // To a neighbour. kReplayed: the next replay writes over the values' memory.
+  enum class Memory : std::uint8_t { kOwn, kReplayed };
+  [[nodiscard]] TensorBlob sent(const at::Tensor& values, Memory memory = Memory::kOwn) const;
   [[nodiscard]] BackwardResult half_done(const MicrobatchWork& work, Slot slot, StagePasses::Differentiated results);
   [[nodiscard]] BackwardResult differentiate(at::Tensor gradient, Tape& tape, const MicrobatchWork& work,
                                              WeightGradients when);
@@ -107,6 +107,7 @@ class QueuedStageExecutor final : public LateStageExecutor {
   std::shared_ptr<DeviceQueue> queue_;
   std::shared_ptr<DeviceQueue> copies_;
   std::shared_ptr<const DeviceMath> math_;
+  Borders borders_;
   std::unique_ptr<DeviceState> state_;
   std::unique_ptr<DeviceSums> sums_;
   Models models_;

@@ -11,9 +11,23 @@
 
 namespace shoal {
 
+namespace {
+
+DType wire_type_of(const at::Tensor& values) {
+  ENSURE(values.scalar_type() == at::kFloat || values.scalar_type() == at::kLong, "a type that has a wire form");
+  return values.scalar_type() == at::kFloat ? DType::kFloat32 : DType::kInt64;
+}
+
+}  // namespace
+
 QueuedTensor::QueuedTensor(at::Tensor values, std::shared_ptr<const DeviceMark> mark,
                            std::shared_ptr<DeviceQueue> copies)
-    : byte_count_(values.nbytes()), mark_(std::move(mark)), copies_(std::move(copies)), values_(std::move(values)) {
+    : byte_count_(values.nbytes()),
+      dtype_(wire_type_of(values)),
+      shape_(values.sizes().vec()),
+      mark_(std::move(mark)),
+      copies_(std::move(copies)),
+      values_(std::move(values)) {
   ENSURE(values_.is_contiguous(), "a tensor that is given away is dense");
 }
 
@@ -22,9 +36,9 @@ at::Tensor QueuedTensor::values() const {
   return values_;
 }
 
-SharedBuffer QueuedTensor::to_host() const {
+TensorBlob QueuedTensor::to_host() const {
   const std::lock_guard one_at_a_time(copying_);
-  return copied();
+  return {dtype_, shape_, copied()};
 }
 
 void QueuedTensor::leave_device() const {
@@ -37,26 +51,27 @@ void QueuedTensor::leave_device() const {
 // One copy at a time: no other thread holds the device's memory for its copy when this one returns.
 SharedBuffer QueuedTensor::copied() const {
   if (auto there = copied_.lock()) return there;
-  const at::NoGradGuard no_graph;
-  const at::Tensor values = this->values();
-  const at::Tensor arrived = copies_->host_memory(values.sizes(), values.scalar_type());
-  {
-    const auto turn = copies_->enter();
-    copies_->follow(*mark_);
-    arrived.copy_(values, true);
-    copies_->mark()->wait();
-  }
+  const at::Tensor arrived = arrived_on_host(*copies_, *mark_, values());
   auto bytes = std::make_shared<AlignedBuffer>(byte_count_);
   if (bytes->size() > 0) std::memcpy(bytes->data(), arrived.const_data_ptr(), bytes->size());
   copied_ = bytes;
   return bytes;
 }
 
+at::Tensor arrived_on_host(DeviceQueue& copies, const DeviceMark& mark, const at::Tensor& values) {
+  const at::NoGradGuard no_graph;
+  const at::Tensor arrived = copies.host_memory(values.sizes(), values.scalar_type());
+  const auto turn = copies.enter();
+  copies.follow(mark);
+  arrived.copy_(values, true);
+  copies.mark()->wait();
+  return arrived;
+}
+
 TensorBlob resident_blob(const at::Tensor& values, std::shared_ptr<const DeviceMark> mark,
                          std::shared_ptr<DeviceQueue> copies) {
-  ENSURE(values.scalar_type() == at::kFloat || values.scalar_type() == at::kLong, "a type that has a wire form");
   TensorBlob blob;
-  blob.dtype = values.scalar_type() == at::kFloat ? DType::kFloat32 : DType::kInt64;
+  blob.dtype = wire_type_of(values);
   blob.shape = values.sizes().vec();
   blob.resident = std::make_shared<QueuedTensor>(values, std::move(mark), std::move(copies));
   return blob;
@@ -71,8 +86,7 @@ at::Tensor values_in_place(DeviceQueue& queue, const TensorBlob& blob) {
 }
 
 at::Tensor sent_to(DeviceQueue& queue, const TensorBlob& blob) {
-  TensorBlob host = blob;
-  if (host.resident) host.bytes = std::exchange(host.resident, nullptr)->to_host();
+  const TensorBlob host = blob.resident ? blob.resident->to_host() : blob;
   return sendable(queue, host).to(queue.device(), true);
 }
 

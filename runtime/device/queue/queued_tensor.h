@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -23,7 +24,7 @@ class QueuedTensor final : public ResidentTensor {
   [[nodiscard]] std::size_t byte_count() const override { return byte_count_; }
   [[nodiscard]] bool is_ready() const override { return mark_->is_reached(); }
   // Copies once as long as anybody holds the copy.
-  [[nodiscard]] SharedBuffer to_host() const override;
+  [[nodiscard]] TensorBlob to_host() const override;
 
   // For devices of the same kind alone. Undefined once the values have left the device.
   [[nodiscard]] at::Tensor values() const;
@@ -35,6 +36,8 @@ class QueuedTensor final : public ResidentTensor {
   [[nodiscard]] SharedBuffer copied() const;
 
   std::size_t byte_count_;
+  DType dtype_;
+  std::vector<std::int64_t> shape_;
   std::shared_ptr<const DeviceMark> mark_;
   std::shared_ptr<DeviceQueue> copies_;
   mutable std::mutex copying_;                         // held while values are copied
@@ -43,6 +46,9 @@ class QueuedTensor final : public ResidentTensor {
   mutable std::mutex mutex_;                           // never held while anybody waits
   mutable at::Tensor values_;                          // guarded by it
 };
+
+// Copies values that are dense, behind their mark, to the host; waits for it. Throws what the device fails with.
+[[nodiscard]] at::Tensor arrived_on_host(DeviceQueue& copies, const DeviceMark& mark, const at::Tensor& values);
 
 // Float32 or int64.
 [[nodiscard]] TensorBlob resident_blob(const at::Tensor& values, std::shared_ptr<const DeviceMark> mark,

@@ -19,28 +19,7 @@ static_assert(static_cast<int>(WireFormat::kFp32) == 0 && static_cast<int>(WireF
               "the numbers of the formats are part of the layout");
 
 constexpr std::array<char, 4> kMagic = {'S', 'W', 'V', '1'};
-constexpr std::uint32_t kMagnitudeBitsMax = magnitude_bits(kWireMagnitudeMax);
-
-std::size_t scale_bytes(const WireShape& shape) {
-  switch (shape.format) {
-    case WireFormat::kFp32:
-    case WireFormat::kBf16: return 0;
-    case WireFormat::kInt8: return wire_blocks(shape.count) * sizeof(float);
-    case WireFormat::kE3m0: return wire_blocks(shape.count) * sizeof(std::uint16_t);
-  }
-  return 0;
-}
-
-// A whole block of E3M0 fills its bytes, so only the last one can leave a nibble over.
-std::size_t code_bytes(const WireShape& shape) {
-  switch (shape.format) {
-    case WireFormat::kFp32: return shape.count * sizeof(float);
-    case WireFormat::kBf16: return shape.count * sizeof(std::uint16_t);
-    case WireFormat::kInt8: return shape.count;
-    case WireFormat::kE3m0: return (shape.count + 1) / 2;
-  }
-  return 0;
-}
+static_assert(is_carried(magnitude_bits(kWireMagnitudeMax)) && !is_carried(magnitude_bits(kWireMagnitudeMax) + 1));
 
 template <class T>
 const T* at(const TensorBlob& blob, std::size_t offset) {
@@ -60,7 +39,7 @@ void write_header(const WireShape& shape, AlignedBuffer& bytes) {
 
 // Gives the largest magnitude.
 std::uint32_t write_payload(const WireShape& shape, const float* values, AlignedBuffer& bytes) {
-  const std::size_t codes = kWireHeaderBytes + scale_bytes(shape);
+  const std::size_t codes = codes_at(shape);
   switch (shape.format) {
     case WireFormat::kFp32:
       if (shape.count > 0) std::memcpy(bytes.data() + codes, values, shape.count * sizeof(float));
@@ -77,7 +56,7 @@ std::uint32_t write_payload(const WireShape& shape, const float* values, Aligned
 
 Failure refuse_value(std::span<const float> values) {
   const auto bad =
-      std::find_if(values.begin(), values.end(), [](float value) { return magnitude_bits(value) > kMagnitudeBitsMax; });
+      std::find_if(values.begin(), values.end(), [](float value) { return !is_carried(magnitude_bits(value)); });
   return fail(Error::kInvalidData, compose("value ", bad - values.begin(), " of ", values.size(), " is ", *bad,
                                            ": only numbers up to 2^100 can be sent"));
 }
@@ -106,13 +85,11 @@ Status check_payload(const TensorBlob& blob, const WireShape& shape) {
       break;
     }
   }
-  if (largest > kMagnitudeBitsMax) return refuse("a scale or a value is no number up to 2^100");
+  if (!is_carried(largest)) return refuse("a scale or a value is no number up to 2^100");
   return Done{};
 }
 
 }  // namespace
-
-std::size_t encoded_bytes(const WireShape& shape) { return kWireHeaderBytes + scale_bytes(shape) + code_bytes(shape); }
 
 double bits_per_value(WireFormat format) {
   const WireShape block{format, kWireBlock};
@@ -126,8 +103,13 @@ bool are_within(std::span<const float> values, float magnitude_max) {
 Result<TensorBlob> encode_values(WireFormat format, std::span<const float> values) {
   const WireShape shape{format, values.size()};
   auto bytes = std::make_shared<AlignedBuffer>(encoded_bytes(shape));
+  if (!is_carried(write_payload(shape, values.data(), *bytes))) return refuse_value(values);
+  return encoded_elsewhere(shape, std::move(bytes));
+}
+
+TensorBlob encoded_elsewhere(const WireShape& shape, std::shared_ptr<AlignedBuffer> bytes) {
+  ENSURE(bytes->size() == encoded_bytes(shape), "a vector of its shape's size");
   write_header(shape, *bytes);
-  if (write_payload(shape, values.data(), *bytes) > kMagnitudeBitsMax) return refuse_value(values);
   const auto size = static_cast<std::int64_t>(bytes->size());
   return TensorBlob{DType::kUint8, {size}, std::move(bytes)};
 }
@@ -173,7 +155,7 @@ Status decode_values(const TensorBlob& blob, WireFormat format, std::span<float>
 void decode_checked(const TensorBlob& blob, WireFormat format, std::span<float> out) {
   const WireShape shape{format, out.size()};
   ENSURE(blob.byte_count() == encoded_bytes(shape), "only what was checked is decoded");
-  const std::size_t codes = kWireHeaderBytes + scale_bytes(shape);
+  const std::size_t codes = codes_at(shape);
   switch (format) {
     case WireFormat::kFp32:
       if (!out.empty()) std::memcpy(out.data(), blob.bytes->data() + codes, out.size_bytes());

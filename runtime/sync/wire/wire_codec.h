@@ -27,25 +27,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "messages/tensor_blob.h"
 #include "runtime/base/config.h"
 #include "runtime/base/error.h"
+#include "runtime/sync/wire/wire_layout.h"
 
 namespace shoal {
 
-inline constexpr std::size_t kWireHeaderBytes = 64;
 inline constexpr float kWireMagnitudeMax = 0x1p+100F;
 
-struct WireShape {
-  WireFormat format = WireFormat::kFp32;
-  std::uint64_t count = 0;  // values
-  friend bool operator==(const WireShape&, const WireShape&) = default;
-};
-
-// Header, scales and values. count is one of a vector in memory: a larger one would overflow.
-[[nodiscard]] std::size_t encoded_bytes(const WireShape& shape);
 // Returns the bits for a value of a long vector: 32, 16, 8.125, 4.0625.
 [[nodiscard]] double bits_per_value(WireFormat format);
 
@@ -54,6 +47,9 @@ struct WireShape {
 
 // Fails where a value is not a number or beyond kWireMagnitudeMax, naming the first.
 [[nodiscard]] Result<TensorBlob> encode_values(WireFormat format, std::span<const float> values);
+// The same of values that were encoded elsewhere: scales and values lie in `bytes` as above, of encoded_bytes(); what
+// stands in the header's place is written over.
+[[nodiscard]] TensorBlob encoded_elsewhere(const WireShape& shape, std::shared_ptr<AlignedBuffer> bytes);
 
 // Returns what the header says, if the blob has the size that follows from it.
 [[nodiscard]] Result<WireShape> wire_shape_of(const TensorBlob& blob);

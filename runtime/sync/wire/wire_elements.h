@@ -12,6 +12,7 @@ namespace shoal {
 
 inline constexpr std::size_t kWireBlock = 256;               // values that share a scale
 inline constexpr std::uint32_t kFlushedBelow = 0x0D800000U;  // 2^-100, a block's largest: else 1/scale overflows
+inline constexpr std::uint32_t kCarriedMost = 0x71800000U;   // 2^100: sums of many vectors cannot overflow unseen
 inline constexpr float kInt8Max = 127;
 inline constexpr float kRoundingShift = 0x1.8p23F;  // adding it leaves the nearest integer in the low bits
 inline constexpr std::int32_t kExponentOfHalf = 126;
@@ -27,6 +28,9 @@ struct E3m0Scale {
 
 // A float without its sign. As integers these order like the magnitudes, with infinity and then NaN on top.
 SHOAL_ELEMENT constexpr std::uint32_t magnitude_bits(float value) { return bits_of(value) & 0x7FFFFFFFU; }
+
+// Says whether a vector travels in any format; largest: its largest magnitude, as bits.
+SHOAL_ELEMENT constexpr bool is_carried(std::uint32_t largest) { return largest <= kCarriedMost; }
 
 // largest: the block's largest magnitude, as bits.
 SHOAL_ELEMENT Int8Scale int8_scale(std::uint32_t largest) {

@@ -8,11 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/sync/wire/wire_elements.h"
+#include "runtime/sync/wire/wire_layout.h"
 
 namespace shoal {
-
-[[nodiscard]] constexpr std::size_t wire_blocks(std::size_t count) { return (count + kWireBlock - 1) / kWireBlock; }
 
 [[nodiscard]] std::uint32_t largest_magnitude(const float* values, std::size_t count);
 [[nodiscard]] std::uint32_t largest_magnitude_of_bf16(const std::uint16_t* values, std::size_t count);

@@ -64,10 +64,7 @@ inline Step in_order(std::uint32_t count) {
 }
 
 // The same values on the host, wherever they lie.
-inline TensorBlob on_host(TensorBlob blob) {
-  if (blob.resident) blob.bytes = std::exchange(blob.resident, nullptr)->to_host();
-  return blob;
-}
+inline TensorBlob on_host(const TensorBlob& blob) { return blob.resident ? blob.resident->to_host() : blob; }
 
 class LocalPipeline {
  public:

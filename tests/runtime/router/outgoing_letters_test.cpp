@@ -50,13 +50,13 @@ struct TwoWays : CoreNetwork {
   }
   [[nodiscard]] std::size_t copying() const { return processes.at(2)->copying.size(); }
   // The oldest copy that was asked for ends.
-  void copy(const SharedBuffer& bytes) {
+  void copy(const TensorBlob& host) {
     auto& asked = processes.at(2)->copying;
     const auto tensor = asked.front();
     asked.pop_front();
-    core(2).tensor_copied(tensor, bytes);
+    core(2).tensor_copied(tensor, host);
   }
-  void copy() { copy(seen_on_device({DType::kInt64, {1}, nullptr, processes.at(2)->copying.front()}).bytes); }
+  void copy() { copy(seen_on_device({DType::kInt64, {1}, nullptr, processes.at(2)->copying.front()})); }
 };
 
 TEST(OutgoingLetters, P9aWhatAFullLaneDoesNotTakeIsOvertakenByNothingOfItsWay) {
@@ -108,7 +108,7 @@ TEST(OutgoingLetters, LettersThatWaitForTheirCopiesTakeNoRoomOfAbsentPeers) {
     net.say(2, to_stage({}, kSecond), forward);
   }
   ASSERT_EQ(net.copying(), 3U);
-  while (net.copying() > 0) net.copy(tensor_of(1024).bytes);
+  while (net.copying() > 0) net.copy(tensor_of(1024));
   EXPECT_THAT(net.held->microbatches(), ElementsAre(0, 1, 2));
   EXPECT_EQ(net.core(2).undelivered().count(Undelivered::Why::kNoRoom), 0U);
 }
@@ -126,6 +126,20 @@ TEST(OutgoingLetters, WhatWaitsForAnAbsentPeerCostsALinkedOneNothing) {
   ASSERT_EQ(net.copying(), 1U);
   net.copy();
   EXPECT_THAT(net.held->microbatches(), ElementsAre(0, 1));
+}
+
+// A device may know what its values are on the host, and how large, only when they are computed.
+TEST(OutgoingLetters, ACopyMayBeAnotherTensorThanTheDeviceSaid) {
+  for (const std::size_t bytes : {std::size_t{16}, std::size_t{8192}}) {
+    TwoWays net;
+    net.held->outcomes = {LaneOutcome::kFull};
+    (void)net.send_resident(0, 1);
+    const TensorBlob copy{DType::kUint8, {static_cast<std::int64_t>(bytes)}, std::make_shared<AlignedBuffer>(bytes)};
+    net.copy(copy);
+    net.make_room();
+    ASSERT_THAT(net.held->microbatches(), ElementsAre(0));
+    EXPECT_TRUE(std::get<Forward>(net.held->taken[0]).input == copy);
+  }
 }
 
 TEST(OutgoingLetters, ATensorInTwoLettersIsCopiedOnce) {
@@ -157,7 +171,7 @@ TEST(OutgoingLetters, ALetterWhoseTensorCannotBeCopiedIsDroppedAndCountedAndThos
   TwoWays net;
   (void)net.send_resident(0, 1);
   net.send(1);
-  net.copy(nullptr);
+  net.copy({});
   EXPECT_THAT(net.held->microbatches(), ElementsAre(1));
   EXPECT_EQ(net.core(2).undelivered().count(Undelivered::Why::kNotCopied), 1U);
 }

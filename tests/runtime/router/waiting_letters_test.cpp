@@ -108,6 +108,30 @@ TEST(WaitingLetters, KeepTheOrderOfTheirWay) {
 }
 
 // A spawner may be away for hours.
+// A copy from a device may be another tensor than it said: what waits is counted as what it is.
+TEST(WaitingLetters, AreCountedAsWhatTheyBecome) {
+  const auto tensor = [](std::size_t bytes) {
+    return TensorBlob{DType::kUint8, {static_cast<std::int64_t>(bytes)}, std::make_shared<AlignedBuffer>(bytes)};
+  };
+  for (const std::size_t becomes : {std::size_t{16}, std::size_t{3000}}) {
+    WaitingLetters waiting(1 << 20);
+    for (int i = 0; i < 2; ++i) {
+      Forward forward;
+      forward.input = tensor(1000);
+      (void)add(waiting, ProcessIncarnation{1}, forward);
+    }
+    const std::size_t before = bytes_in(waiting);
+    bool is_first = true;
+    waiting.keep_those([&](Letter& letter) {
+      if (std::exchange(is_first, false)) std::get<Forward>(letter.body).input = tensor(becomes);
+      return true;
+    });
+    EXPECT_EQ(bytes_in(waiting) + 1000, before + becomes);
+    waiting.keep_those([](const Letter& letter) { return std::get<Forward>(letter.body).input.byte_count() == 1000; });
+    EXPECT_EQ(bytes_in(waiting) * 2, before) << "and given up as that";
+  }
+}
+
 TEST(WaitingLetters, WhatAProcessSaysOfItselfNowIsNotKeptForLater) {
   WaitingLetters waiting(1 << 20);
   for (std::uint64_t nonce = 1; nonce <= 100; ++nonce) {

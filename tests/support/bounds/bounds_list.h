@@ -127,7 +127,7 @@ inline constexpr std::array kNumbersList = {
     ListedNumber{"runtime/sync/collective/collective_choice.h:kRingSumsMax",
                  "CollectiveChoice.AvoidsALibraryThatFailsForLongerAndLonger", ""},
     ListedNumber{"runtime/sync/patience.h:kDoublingsMax", "Patience.ATryDoublesItsTimeoutUpToSixTimes", ""},
-    ListedNumber{"runtime/sync/wire/wire_codec.cpp:kMagnitudeBitsMax", "", "a number of the format"},
+    ListedNumber{"runtime/sync/wire/wire_elements.h:kCarriedMost", "", "a number of the format"},
     ListedNumber{"runtime/transport/admission.h:half_open_count_max",
                  "HalfOpenTable.S6OfAllTheOldestOfTheAddressWithMostGivesWay", ""},
     ListedNumber{"runtime/transport/admission.h:half_open_per_address_max",

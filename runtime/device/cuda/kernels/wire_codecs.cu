@@ -139,14 +139,25 @@ __global__ void encode_e3m0_kernel(const float* values, std::size_t count, bool 
   });
 }
 
-__global__ void encode_bf16_kernel(const float* values, std::size_t count, std::uint16_t* into,
+using Eight = Pack<std::uint16_t>;
+
+// eights: groups of eight values that are loaded and stored at once; the rest is done value by value.
+__global__ void encode_bf16_kernel(const float* values, std::size_t count, std::size_t eights, std::uint16_t* into,
                                    std::uint32_t* largest) {
   std::uint32_t most = 0;
-  for (std::size_t i = first_element(); i < count; i += all_threads()) {
-    const std::uint32_t bits = magnitude_bits(values[i]);
+  const auto encoded = [&most](float value) {
+    const std::uint32_t bits = magnitude_bits(value);
     most = bits > most ? bits : most;
-    into[i] = to_bf16(values[i]);
+    return to_bf16(value);
+  };
+  for (std::size_t e = first_element(); e < eights; e += all_threads()) {
+    const Pack<float> low = load_pack(values + 8 * e);
+    const Pack<float> high = load_pack(values + 8 * e + 4);
+    Eight codes;
+    for (unsigned k = 0; k < 4; ++k) codes.at[k] = encoded(low.at[k]), codes.at[k + 4] = encoded(high.at[k]);
+    store_pack(into + 8 * e, codes);
   }
+  for (std::size_t i = 8 * eights + first_element(); i < count; i += all_threads()) into[i] = encoded(values[i]);
   raise(largest, largest_over_warp(most));
 }
 
@@ -205,8 +216,23 @@ __global__ void decode_e3m0_kernel(EncodedE3m0 from, std::size_t count, std::siz
   }
 }
 
-__global__ void decode_bf16_kernel(const std::uint16_t* from, std::size_t count, float* values) {
-  for (std::size_t i = first_element(); i < count; i += all_threads()) values[i] = float_of_bf16(from[i]);
+__global__ void decode_bf16_kernel(const std::uint16_t* from, std::size_t count, std::size_t eights, float* values) {
+  for (std::size_t e = first_element(); e < eights; e += all_threads()) {
+    const Eight codes = load_pack(from + 8 * e);
+    Pack<float> low, high;
+    for (unsigned k = 0; k < 4; ++k) {
+      low.at[k] = float_of_bf16(codes.at[k]);
+      high.at[k] = float_of_bf16(codes.at[k + 4]);
+    }
+    store_pack(values + 8 * e, low);
+    store_pack(values + 8 * e + 4, high);
+  }
+  for (std::size_t i = 8 * eights + first_element(); i < count; i += all_threads()) values[i] = float_of_bf16(from[i]);
+}
+
+__global__ void copy_uncarried_kernel(const std::uint32_t* largest, const float* from, std::size_t count, float* to) {
+  if (is_carried(*largest)) return;
+  for (std::size_t i = first_element(); i < count; i += all_threads()) to[i] = from[i];
 }
 
 Grid grid_of_encoders(std::size_t count) {
@@ -216,6 +242,11 @@ Grid grid_of_encoders(std::size_t count) {
 // Loads and stores of several values can be used: the values lie at 16 bytes, the codes at 4.
 bool is_packed(const float* values, const std::uint8_t* codes) {
   return is_aligned(values) && reinterpret_cast<std::uintptr_t>(codes) % 4 == 0;
+}
+
+// Groups of eight values in bf16, where both sides lie at 16 bytes.
+std::size_t eights_of(const float* values, const std::uint16_t* codes, std::size_t count) {
+  return is_aligned(values) && is_aligned(codes) ? count / 8 : 0;
 }
 
 // Groups of four bytes, or value by value where there are none.
@@ -254,13 +285,21 @@ LaunchError decode_e3m0(const EncodedE3m0& from, std::size_t count, float* value
 LaunchError encode_bf16(const float* values, std::size_t count, std::uint16_t* into, std::uint32_t* largest,
                         Stream stream) {
   if (count == 0) return kLaunched;
-  const Grid grid = one_block_each(std::min(parts_of(count, kThreads), kEncodersMost));
-  return launch(grid, stream, encode_bf16_kernel, values, count, into, largest);
+  const std::size_t eights = eights_of(values, into, count);
+  const Grid grid = one_block_each(std::min(parts_of(eights == 0 ? count : eights, kThreads), kEncodersMost));
+  return launch(grid, stream, encode_bf16_kernel, values, count, eights, into, largest);
 }
 
 LaunchError decode_bf16(const std::uint16_t* from, std::size_t count, float* values, Stream stream) {
   if (count == 0) return kLaunched;
-  return launch(grid_over(count), stream, decode_bf16_kernel, from, count, values);
+  const std::size_t eights = eights_of(values, from, count);
+  return launch(grid_over(eights == 0 ? count : eights), stream, decode_bf16_kernel, from, count, eights, values);
+}
+
+LaunchError copy_uncarried(const std::uint32_t* largest, const float* from, std::size_t count, float* to,
+                           Stream stream) {
+  if (count == 0) return kLaunched;
+  return launch(grid_over(count), stream, copy_uncarried_kernel, largest, from, count, to);
 }
 
 }  // namespace shoal::gpu

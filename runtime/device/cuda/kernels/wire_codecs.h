@@ -2,7 +2,7 @@
 // runtime/sync/wire/wire_kernels.h; one value is wire_elements.h in both, and wire_codec.h has the layout.
 //
 // Nothing is checked here. An encoder raises *largest to the largest magnitude that it met, as bits (magnitude_bits());
-// beyond 2^100 its output means nothing. *largest is 0 before.
+// beyond 2^100 (is_carried()) its output means nothing. *largest is 0 before.
 #pragma once
 
 #include "runtime/device/cuda/kernels/launch.h"
@@ -28,5 +28,9 @@ struct EncodedE3m0 {
 [[nodiscard]] LaunchError encode_bf16(const float* values, std::size_t count, std::uint16_t* into,
                                       std::uint32_t* largest, Stream stream);
 [[nodiscard]] LaunchError decode_bf16(const std::uint16_t* from, std::size_t count, float* values, Stream stream);
+
+// to[i] = from[i] where no format carries them, and nothing elsewhere: behind an encoder, or a decoder.
+[[nodiscard]] LaunchError copy_uncarried(const std::uint32_t* largest, const float* from, std::size_t count, float* to,
+                                         Stream stream);
 
 }  // namespace shoal::gpu

@@ -14,6 +14,7 @@
 #include "runtime/device/cuda/math/fused_kernels.h"
 #include "runtime/device/cuda/math/launched.h"
 #include "runtime/device/cuda/math/outer_kernels.h"
+#include "runtime/device/cuda/math/wire_kernels.h"
 
 namespace shoal {
 namespace {
@@ -82,6 +83,13 @@ class KernelMath final : public DeviceMath {
 
   [[nodiscard]] std::unique_ptr<OuterArithmetic> of_outer(at::Device /*device*/) const override {
     return std::make_unique<OuterKernels>(queue_);
+  }
+
+  void encode(const at::Tensor& values, const EncodedValues& into) const override {
+    encode_by_kernels(values, into, stream());
+  }
+  void decode(const EncodedValues& from, const at::Tensor& values) const override {
+    decode_by_kernels(from, values, stream());
   }
 
   void injure(DeviceInjury how) const override {

@@ -5,6 +5,7 @@
 // implementation (model/update_kernels.h); the others say what theirs are.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "model/parts/fused_math.h"
 #include "model/parts/loss.h"
 #include "runtime/executor/device_injury.h"
+#include "runtime/sync/wire/wire_layout.h"
 
 namespace shoal {
 
@@ -56,6 +58,23 @@ class DeviceMath {
 
   // Gives what computes over every tensor of a flat array at once (flat_math.h); this outlives the result.
   [[nodiscard]] virtual std::unique_ptr<FlatMath> of_flat(std::vector<FlatSpan> spans, at::Device device) const = 0;
+
+  // Values in a format of the wire (runtime/sync/wire/wire_codec.h), with the processor's bits in both directions.
+  struct EncodedValues {
+    WireShape shape;
+    // uint8 [at least room_of(shape)]: the encoded vector, whose header nobody writes; where a value is beyond what the
+    // formats carry, the values as they are. Which of them: encode() leaves it on the device.
+    at::Tensor bytes;
+    at::Tensor largest;  // int32 [1]: bits of the largest magnitude
+  };
+  [[nodiscard]] static constexpr std::size_t room_of(const WireShape& shape) {
+    return std::max(encoded_bytes(shape), shape.count * sizeof(float));
+  }
+  // values: float32, as many as `into` is for.
+  virtual void encode(const at::Tensor& values, const EncodedValues& into) const = 0;
+  // The same values as decode_values() gives, or those that are there as they are. from.largest undefined: encoded, and
+  // checked by the host.
+  virtual void decode(const EncodedValues& from, const at::Tensor& values) const = 0;
 
   // Gives what computes rounds over arrays on the device (runtime/device/outer/outer_math.h); this outlives the result.
   [[nodiscard]] virtual std::unique_ptr<OuterArithmetic> of_outer(at::Device device) const = 0;

@@ -55,7 +55,7 @@ TEST(QueuedMemory, ASumIsDoneWhenItsMarkIsReached) {
   const TensorBlob sum = bed.memory->take_sum();
   ASSERT_NE(sum.resident, nullptr);
   EXPECT_EQ(sum.dtype, DType::kInt64);
-  EXPECT_EQ(std::memcmp(sum.resident->to_host()->data(), sums, sizeof sums), 0);
+  EXPECT_EQ(std::memcmp(sum.resident->to_host().bytes->data(), sums, sizeof sums), 0);
 }
 
 TEST(QueuedMemory, ReadsAContributionOnItsDeviceWhereItIs) {

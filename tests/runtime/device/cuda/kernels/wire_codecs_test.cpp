@@ -1,6 +1,7 @@
 // Wire formats by kernels: the bytes and values of the CPU's loops, for any length.
 #include "runtime/device/cuda/kernels/wire_codecs.h"
 
+#include "runtime/sync/wire/wire_elements.h"
 #include "runtime/sync/wire/wire_kernels.h"
 #include "tests/runtime/device/cuda/kernels/device_array.h"
 #include "tests/runtime/device/cuda/kernels/faults.h"
@@ -145,19 +146,64 @@ TEST(WireCodecKernel, FaultsOfE3m0AreFound) {
   expect_holds_and_faults_are_found([&] { return e3m0_by_kernel(values) == wanted; });
 }
 
-TEST(WireCodecKernel, Bf16GivesTheBytesOfTheCpu) {
+struct Bf16Codes {
+  std::vector<float> decoded;
+  std::vector<std::uint16_t> codes;
+  std::uint32_t largest = 0;
+  friend bool operator==(const Bf16Codes& a, const Bf16Codes& b) {
+    return are_same(a.decoded, b.decoded) && a.codes == b.codes && a.largest == b.largest;
+  }
+};
+
+Bf16Codes bf16_on_cpu(const std::vector<float>& values) {
+  Bf16Codes made{std::vector<float>(values.size()), std::vector<std::uint16_t>(values.size())};
+  made.largest = shoal::encode_bf16(values.data(), made.codes.data(), values.size());
+  shoal::decode_bf16(made.codes.data(), made.decoded.data(), values.size());
+  return made;
+}
+
+Bf16Codes bf16_by_kernel(const std::vector<float>& values, std::size_t shift = 0) {
+  const std::size_t count = values.size();
+  DeviceArray<float> from(shifted(values, shift)), decoded(count + shift);
+  DeviceArray<std::uint16_t> codes(count + shift);
+  DeviceArray<std::uint32_t> largest(std::vector<std::uint32_t>{0});
+  EXPECT_EQ(encode_bf16(from.at() + shift, count, codes.at() + shift, largest.at(), nullptr), kLaunched);
+  EXPECT_EQ(decode_bf16(codes.at() + shift, count, decoded.at() + shift, nullptr), kLaunched);
+  return {behind(decoded, shift), behind(codes, shift), largest.values()[0]};
+}
+
+TEST(WireCodecKernel, Bf16GivesTheBytesOfTheCpuForAnyLengthAndPlace) {
+  for (const std::size_t count : kLengths) {
+    for (const std::size_t shift : {0U, 1U, 4U}) {
+      EXPECT_TRUE(bf16_by_kernel(drawn(count), shift) == bf16_on_cpu(drawn(count))) << count << " at " << shift;
+    }
+  }
+  EXPECT_FALSE(bf16_by_kernel(drawn(257)) == bf16_on_cpu(drawn(256)));
+  std::vector<float> values = drawn(257);
+  values.back() = 1000;
+  EXPECT_FALSE(bf16_by_kernel(values) == bf16_on_cpu(drawn(257))) << "the last one is the largest";
+}
+
+TEST(WireCodecKernel, FaultsOfBf16AreFound) {
+  for (const std::size_t shift : {0U, 1U}) {
+    const std::vector<float> values = drawn(2603);
+    const Bf16Codes wanted = bf16_on_cpu(values);
+    expect_holds_and_faults_are_found([&] { return bf16_by_kernel(values, shift) == wanted; });
+  }
+}
+
+// Both sides of the magnitude up to which vectors travel.
+TEST(WireCodecKernel, CopiesValuesThatNoFormatCarriesAndNoOthers) {
   const std::vector<float> values = drawn(2603);
-  std::vector<std::uint16_t> codes(values.size());
-  std::vector<float> decoded(values.size());
-  const std::uint32_t most = shoal::encode_bf16(values.data(), codes.data(), values.size());
-  shoal::decode_bf16(codes.data(), decoded.data(), values.size());
+  const auto copied = [&values](std::uint32_t most) {
+    DeviceArray<float> from(values), to(std::vector<float>(values.size(), 7));
+    DeviceArray<std::uint32_t> largest(std::vector<std::uint32_t>{most});
+    EXPECT_EQ(copy_uncarried(largest.at(), from.at(), values.size(), to.at(), nullptr), kLaunched);
+    return to.values();
+  };
   expect_holds_and_faults_are_found([&] {
-    DeviceArray<float> from(values), back(values.size());
-    DeviceArray<std::uint16_t> made(values.size());
-    DeviceArray<std::uint32_t> largest(std::vector<std::uint32_t>{0});
-    EXPECT_EQ(encode_bf16(from.at(), values.size(), made.at(), largest.at(), nullptr), kLaunched);
-    EXPECT_EQ(decode_bf16(made.at(), values.size(), back.at(), nullptr), kLaunched);
-    return made.values() == codes && are_same(back.values(), decoded) && largest.values()[0] == most;
+    return are_same(copied(kCarriedMost + 1), values) && are_same(copied(~0U), values) &&
+           are_same(copied(kCarriedMost), std::vector<float>(values.size(), 7));
   });
 }
 

@@ -220,6 +220,9 @@ TEST_F(Bandwidth, OfTheWireCodecs) {
     return encode_int8(values.at(), n, {scales.at(), codes.at()}, largest.at(), nullptr);
   });
   measure("decode_int8", 5, n, [&] { return decode_int8({scales.at(), codes.at()}, n, values.at(), nullptr); });
+  Array<std::uint16_t> bf16(n);
+  measure("encode_bf16", 6, n, [&] { return encode_bf16(values.at(), n, bf16.at(), largest.at(), nullptr); });
+  measure("decode_bf16", 6, n, [&] { return decode_bf16(bf16.at(), n, values.at(), nullptr); });
   measure("encode_e3m0", 4.5, n, [&] {
     return encode_e3m0(values.at(), n, {halves.at(), codes.at()}, largest.at(), nullptr);
   });
