@@ -24,10 +24,8 @@ TensorBlob Borders::sent(const at::Tensor& values) const {
   const at::Tensor dense = values.contiguous();
   if (!are_encoded()) return resident_blob(dense, device_.queue->mark(), device_.copies);
   ENSURE(dense.sizes() == at::IntArrayRef(shape_), "all activations of a run have one shape");
-  const auto empty = [&dense](std::size_t count, at::ScalarType dtype) {
-    return at::empty({static_cast<std::int64_t>(count)}, dense.options().dtype(dtype));
-  };
-  DeviceMath::EncodedValues into{encoded_, empty(DeviceMath::room_of(encoded_), at::kByte), empty(1, at::kInt)};
+  const auto room = static_cast<std::int64_t>(DeviceMath::room_of(encoded_));
+  DeviceMath::EncodedValues into{encoded_, at::empty({room}, dense.options().dtype(at::kByte))};
   device_.math->encode(dense, into);
   TensorBlob blob{DType::kUint8, {static_cast<std::int64_t>(encoded_bytes(encoded_))}, nullptr};
   blob.resident = std::make_shared<EncodedTensor>(std::move(into), shape_,
@@ -40,16 +38,16 @@ at::Tensor Borders::received(const TensorBlob& blob, QueuedReads& reads) const {
   if (const auto* encoded = dynamic_cast<const EncodedTensor*>(blob.resident.get())) {
     reads.note(blob);
     device_.queue->follow(encoded->mark());
-    DeviceMath::EncodedValues here = encoded->values();
-    here.bytes = here.bytes.to(device_.queue->device());
-    here.largest = here.largest.to(device_.queue->device());
-    return decoded(here);
+    const DeviceMath::EncodedValues& there = encoded->values();
+    return decoded({there.shape, there.bytes.to(device_.queue->device())});
   }
   const TensorBlob host = blob.resident ? blob.resident->to_host() : blob;
   if (host.dtype != DType::kUint8) return on_device_of(*device_.queue, host, reads);
   const Status checked = check_encoded(host, encoded_);
   ENSURE(checked.ok(), checked.failure().message);
-  return decoded({encoded_, sent_to(*device_.queue, host), {}});
+  at::Tensor sent = sendable(*device_.queue, host);
+  sent.narrow(0, 0, kWireHeaderBytes).zero_();
+  return decoded({encoded_, sent.to(device_.queue->device(), true)});
 }
 
 at::Tensor Borders::decoded(const DeviceMath::EncodedValues& values) const {

@@ -1,5 +1,4 @@
-// The encoded bytes are copied with the magnitude that says whether they mean anything; the values themselves only
-// then.
+// What travels is copied with its header, which says whether it means anything; the values themselves only if not.
 #include "runtime/device/queue/encoded_tensor.h"
 
 #include <cstring>
@@ -12,9 +11,9 @@
 namespace shoal {
 namespace {
 
-std::shared_ptr<AlignedBuffer> bytes_of(const at::Tensor& host) {
-  auto bytes = std::make_shared<AlignedBuffer>(host.nbytes());
-  if (bytes->size() > 0) std::memcpy(bytes->data(), host.const_data_ptr(), bytes->size());
+std::shared_ptr<AlignedBuffer> bytes_of(const at::Tensor& host, std::size_t begin = 0) {
+  auto bytes = std::make_shared<AlignedBuffer>(host.nbytes() - begin);
+  std::memcpy(bytes->data(), static_cast<const std::byte*>(host.const_data_ptr()) + begin, bytes->size());
   return bytes;
 }
 
@@ -37,13 +36,15 @@ TensorBlob EncodedTensor::to_host() const {
 }
 
 TensorBlob EncodedTensor::copied() const {
-  const auto arrived = [this](const at::Tensor& values) { return arrived_on_host(*way_.copies, *way_.mark, values); };
-  const auto first = [this](std::size_t count) { return values_.bytes.narrow(0, 0, static_cast<std::int64_t>(count)); };
-  const at::Tensor largest = arrived(values_.largest);
-  if (is_carried(static_cast<std::uint32_t>(*largest.const_data_ptr<std::int32_t>()))) {
-    return encoded_elsewhere(values_.shape, bytes_of(arrived(first(byte_count()))));
-  }
-  return {DType::kFloat32, shape_, bytes_of(arrived(first(values_.shape.count * sizeof(float))))};
+  const auto first = [this](std::size_t count) {
+    return arrived_on_host(*way_.copies, *way_.mark, values_.bytes.narrow(0, 0, static_cast<std::int64_t>(count)));
+  };
+  const at::Tensor encoded = first(byte_count());
+  std::uint32_t largest = 0;
+  std::memcpy(&largest, encoded.const_data_ptr(), sizeof(largest));
+  if (is_carried(largest)) return encoded_elsewhere(values_.shape, bytes_of(encoded));
+  const at::Tensor plain = first(kWireHeaderBytes + values_.shape.count * sizeof(float));
+  return {DType::kFloat32, shape_, bytes_of(plain, kWireHeaderBytes)};
 }
 
 }  // namespace shoal

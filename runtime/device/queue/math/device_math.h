@@ -60,20 +60,18 @@ class DeviceMath {
   [[nodiscard]] virtual std::unique_ptr<FlatMath> of_flat(std::vector<FlatSpan> spans, at::Device device) const = 0;
 
   // Values in a format of the wire (runtime/sync/wire/wire_codec.h), with the processor's bits in both directions.
+  // On a device the header begins with the largest magnitude, as bits: 0 of a vector that the host has checked. Where a
+  // value is beyond what the formats carry (is_carried()), the values stand behind it as they are.
   struct EncodedValues {
     WireShape shape;
-    // uint8 [at least room_of(shape)]: the encoded vector, whose header nobody writes; where a value is beyond what the
-    // formats carry, the values as they are. Which of them: encode() leaves it on the device.
-    at::Tensor bytes;
-    at::Tensor largest;  // int32 [1]: bits of the largest magnitude
+    at::Tensor bytes;  // uint8 [at least room_of(shape), or encoded_bytes(shape) of what the host has checked]
   };
   [[nodiscard]] static constexpr std::size_t room_of(const WireShape& shape) {
-    return std::max(encoded_bytes(shape), shape.count * sizeof(float));
+    return std::max(encoded_bytes(shape), kWireHeaderBytes + shape.count * sizeof(float));
   }
   // values: float32, as many as `into` is for.
   virtual void encode(const at::Tensor& values, const EncodedValues& into) const = 0;
-  // The same values as decode_values() gives, or those that are there as they are. from.largest undefined: encoded, and
-  // checked by the host.
+  // The same values as decode_values() gives, or those that are there as they are.
   virtual void decode(const EncodedValues& from, const at::Tensor& values) const = 0;
 
   // Gives what computes rounds over arrays on the device (runtime/device/outer/outer_math.h); this outlives the result.

@@ -14,18 +14,12 @@
 namespace shoal {
 namespace {
 
-// The bytes of a dense tensor on the host, at the wire's alignment.
-std::shared_ptr<AlignedBuffer> bytes_of(const at::Tensor& values, std::size_t count) {
-  const at::Tensor host = values.cpu();
+// The first bytes of a tensor of bytes, on the host at the wire's alignment.
+std::shared_ptr<AlignedBuffer> first_of(const at::Tensor& from, std::size_t count) {
+  const at::Tensor host = from.narrow(0, 0, static_cast<std::int64_t>(count)).cpu();
   auto bytes = std::make_shared<AlignedBuffer>(count);
-  if (count > 0) std::memcpy(bytes->data(), host.const_data_ptr(), count);
+  std::memcpy(bytes->data(), host.const_data_ptr(), count);
   return bytes;
-}
-
-// The first bytes of `to`, which is uint8, become these.
-void put(const TensorBlob& blob, const at::Tensor& to) {
-  const TensorBlob bytes{DType::kUint8, {static_cast<std::int64_t>(blob.byte_count())}, blob.bytes};
-  to.narrow(0, 0, bytes.shape[0]).copy_(borrow(bytes));
 }
 
 class TorchMath final : public DeviceMath {
@@ -53,24 +47,30 @@ class TorchMath final : public DeviceMath {
   void encode(const at::Tensor& values, const EncodedValues& into) const override {
     const TensorBlob plain = to_blob(values);
     const std::span of_plain(plain.as<float>(), into.shape.count);
-    const auto encoded = encode_values(into.shape.format, of_plain);
-    put(encoded.ok() ? *encoded : plain, into.bytes);
-    into.largest.fill_(static_cast<std::int32_t>(largest_magnitude(of_plain.data(), of_plain.size())));
+    const std::uint32_t largest = largest_magnitude(of_plain.data(), of_plain.size());
+    auto bytes = std::make_shared<AlignedBuffer>(room_of(into.shape));
+    const TensorBlob from = is_carried(largest) ? *encode_values(into.shape.format, of_plain) : plain;
+    const std::size_t header = is_carried(largest) ? kWireHeaderBytes : 0;
+    std::memset(bytes->data(), 0, bytes->size());
+    std::memcpy(bytes->data() + kWireHeaderBytes, from.bytes->data() + header, from.byte_count() - header);
+    std::memcpy(bytes->data(), &largest, sizeof(largest));
+    const auto count = static_cast<std::int64_t>(bytes->size());
+    into.bytes.narrow(0, 0, count).copy_(borrow({DType::kUint8, {count}, std::move(bytes)}));
   }
 
   void decode(const EncodedValues& from, const at::Tensor& values) const override {
-    const bool is_plain = from.largest.defined() && !is_carried(static_cast<std::uint32_t>(from.largest.item<int>()));
+    std::uint32_t largest = 0;
+    std::memcpy(&largest, first_of(from.bytes, sizeof(largest))->data(), sizeof(largest));
     const std::size_t plain_bytes = from.shape.count * sizeof(float);
-    TensorBlob plain{DType::kFloat32, values.sizes().vec(), nullptr};
-    if (is_plain) {
-      plain.bytes = bytes_of(from.bytes, plain_bytes);
+    auto plain = std::make_shared<AlignedBuffer>(plain_bytes);
+    if (is_carried(largest)) {
+      const TensorBlob encoded = encoded_elsewhere(from.shape, first_of(from.bytes, encoded_bytes(from.shape)));
+      decode_checked(encoded, from.shape.format, {reinterpret_cast<float*>(plain->data()), from.shape.count});
     } else {
-      const TensorBlob encoded = encoded_elsewhere(from.shape, bytes_of(from.bytes, encoded_bytes(from.shape)));
-      auto decoded = std::make_shared<AlignedBuffer>(plain_bytes);
-      decode_checked(encoded, from.shape.format, {reinterpret_cast<float*>(decoded->data()), from.shape.count});
-      plain.bytes = std::move(decoded);
+      const auto there = first_of(from.bytes, kWireHeaderBytes + plain_bytes);
+      std::memcpy(plain->data(), there->data() + kWireHeaderBytes, plain_bytes);
     }
-    values.copy_(borrow(plain));
+    values.copy_(borrow({DType::kFloat32, values.sizes().vec(), std::move(plain)}));
   }
 
   void injure(DeviceInjury /*how*/) const override { throw std::logic_error("only kernels of ours injure a device"); }
