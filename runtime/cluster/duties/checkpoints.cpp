@@ -73,6 +73,17 @@ Answers CheckpointDuty::on(const LastStateUnsaved& /*unsaved*/, Instant /*now*/)
   return {};
 }
 
+Answers CheckpointDuty::on(const RunDivided& /*divided*/, Instant /*now*/) {
+  Answers answers;
+  const std::uint64_t version = truth_.view().committed_steps();
+  const bool is_ordered = tracker_.has(version) || tracker_.version_under_way() == version;
+  if (is_ordered || truth_.fallback.lost() || tracker_.why_not_now(truth_.has_storage())) return answers;
+  tracker_.order(version, truth_.roster.savers(truth_.config.stages), CheckpointOrder::Rank::kOneOfMany,
+                 truth_.clock.outside_rounds());
+  ask_again(version, answers);
+  return answers;
+}
+
 Answers CheckpointDuty::on(const ProcessGone& gone, Instant /*now*/) {
   if (gone.role == ProcessRole::kStorage && !truth_.is_ending()) tracker_.storage_lost(truth_.clock.outside_rounds());
   return {};

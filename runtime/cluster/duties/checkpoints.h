@@ -21,6 +21,8 @@ class CheckpointDuty {
   [[nodiscard]] Answers on(const CheckpointDelayed& delayed, Instant now);
   [[nodiscard]] Answers on(const CheckpointWanted& wanted, Instant now);
   [[nodiscard]] Answers on(const LastStateUnsaved& unsaved, Instant now);
+  // Saves what is committed before all go back: everybody reaches storage.
+  [[nodiscard]] Answers on(const RunDivided& divided, Instant now);
   [[nodiscard]] Answers on(const ProcessGone& gone, Instant now);
   [[nodiscard]] Answers on(const MemberLost& lost, Instant now);
   [[nodiscard]] Answers on(const BranchBegins& begins, Instant now);

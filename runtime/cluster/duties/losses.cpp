@@ -64,6 +64,12 @@ void LossDuty::lose_stage(StageId stage, const std::string& reason, Instant now,
   answers.tell(LossDue{});
 }
 
+Answers LossDuty::on(const RunDivided& divided, Instant now) {
+  Answers answers;
+  if (truth_.is_training() && fallback_.lose_stage(divided.reason, now)) answers.tell(LossDue{});
+  return answers;
+}
+
 // All stages go back together, but not before what could still be saved is.
 Answers LossDuty::on(const LossDue& /*due*/, Instant now) {
   Answers answers;

@@ -22,6 +22,8 @@ class LossDuty {
   [[nodiscard]] Answers on(const ProcessGone& gone, Instant now);
   [[nodiscard]] Answers on(const MoverGoes& goes, Instant now);
   [[nodiscard]] Answers on(const MembersDue& due, Instant now);
+  // Has all go back as if a stage had nobody: no step can be made.
+  [[nodiscard]] Answers on(const RunDivided& divided, Instant now);
   [[nodiscard]] Answers on(const LossDue& due, Instant now);
   [[nodiscard]] Answers on(const RollBack& back, Instant now);
   // All members of the branch before are removed.

@@ -18,7 +18,7 @@ namespace shoal {
 std::vector<Worker> StartingDuty::free_workers(Instant now) const {
   const ProcessDirectory& processes = truth_.roster.processes;
   std::vector<Worker> workers;
-  for (const ProcessIncarnation process : processes.alive(ProcessRole::kNode)) {
+  for (const ProcessIncarnation process : workers_to_ask(now)) {
     const bool is_free =
         !starts_.replicas.is_on(process) && !starts_.budget.must_pause(processes.name_of(process), now);
     if (!is_free) continue;
@@ -27,6 +27,15 @@ std::vector<Worker> StartingDuty::free_workers(Instant now) const {
     workers.push_back({process, processes.find(process)->join.name, processes.find(process)->join.offer, choice});
   }
   std::ranges::stable_sort(workers, {}, &Worker::choice);
+  return workers;
+}
+
+// P-29c. Only a first start, which needs all of them, asks workers that do not reach each other: one of two goes soon.
+std::vector<ProcessIncarnation> StartingDuty::workers_to_ask(Instant now) const {
+  std::vector<ProcessIncarnation> workers = truth_.roster.processes.alive(ProcessRole::kNode);
+  if (needs_all_places()) return workers;
+  const auto in_reach = truth_.workers_in_reach(now);
+  std::erase_if(workers, [&](ProcessIncarnation process) { return !in_reach.contains(process); });
   return workers;
 }
 
@@ -141,7 +150,7 @@ void StartingDuty::share_places(Instant now, Answers& answers) {
       asked.taken.push_back({order.stage, order.slot, processes.find(starting.process)->join.name, starting.process});
     }
     const HostLoads loads = truth_.host_loads();
-    for (const ProcessIncarnation process : processes.alive(ProcessRole::kNode)) {
+    for (const ProcessIncarnation process : workers_to_ask(now)) {
       const std::string name = processes.name_of(process);
       const std::string& node = processes.find(process)->join.name;
       if (starts_.budget.may_start(name, now)) {

@@ -46,6 +46,7 @@ class StartingDuty {
   [[nodiscard]] bool is_starting() const {
     return truth_.phase == RunPhase::kGathering || truth_.phase == RunPhase::kSpawning;
   }
+  [[nodiscard]] std::vector<ProcessIncarnation> workers_to_ask(Instant now) const;
   [[nodiscard]] std::vector<Worker> free_workers(Instant now) const;
   void place_if_enough(Instant now, Answers& answers);
   void place_all(Instant now, Answers& answers);

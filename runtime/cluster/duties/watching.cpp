@@ -91,8 +91,17 @@ Answers WatchDuty::on(const ComplaintsDue& /*due*/, Instant now) {
     // Its keeper starts it again at once: it serves nothing until it is known whom it reaches by then.
     answers.tell(WorkerRests{truth_.roster.processes.name_of(goes->process), now + kRestAfterExpulsion});
     answers.tell(GivenUp{goes->process, goes->reason});
+  } else if (const auto cut = signs_.dividing_cut(truth_.roster.parties(), now); cut && could_start_apart(now)) {
+    answers.tell(RunDivided{*cut + ", and none can be spared: all start again among those who reach each other"});
   }
   return answers;
+}
+
+// P-29c. A run that is stopped ends behind what is committed (P-35a).
+bool WatchDuty::could_start_apart(Instant now) const {
+  if (truth_.ending.last_step.stopped() || truth_.history.is_entry_asked()) return false;
+  const std::size_t workers = truth_.workers_in_reach(now).size();
+  return workers >= truth_.config.stages || (truth_.config.share_devices && workers > 0);
 }
 
 }  // namespace shoal

@@ -21,10 +21,13 @@ class WatchDuty {
   [[nodiscard]] Answers on(const LinkedAgain& linked, Instant now);
   [[nodiscard]] Answers on(const ProcessGone& gone, Instant now);
   [[nodiscard]] Answers on(const TickCame& tick, Instant now);
-  // Once the silent are gone: of two that do not reach each other one goes.
+  // Once the silent are gone: of two that do not reach each other one goes. Where neither can be spared for long, all
+  // start again among those who reach each other, if they are enough for every stage.
   [[nodiscard]] Answers on(const ComplaintsDue& due, Instant now);
 
  private:
+  [[nodiscard]] bool could_start_apart(Instant now) const;
+
   const Truth& truth_;
   SignsOfLife& signs_;
 };

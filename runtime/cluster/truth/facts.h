@@ -159,6 +159,9 @@ struct PhaseBegins {
 };
 struct ReturnBegins {};
 struct ReturnDue {};
+struct RunDivided {  // two that must talk cannot, nobody can be spared, and others could serve every stage
+  std::string reason;
+};
 struct LossDue {};  // may all go back now, for a stage that is lost?
 struct RollBack {
   std::string reason;
@@ -209,9 +212,9 @@ using RunFact =
           ComplaintsDue, WorkersChanged, JoinersDue, ReadyInTraining, StrangerReady, ReplicaFailed, WorkerRests,
           OrderedToEnd, MembersBegin, MembersDue, MemberLost, DrainAsked, DrainExpected, LeaversDue, SavedLeaversDue,
           AllLeaversDue, MoverGoes, LeaverGoes, CommitDue, RoundsDue, StepForgotten, CheckpointDelayed,
-          CheckpointWanted, LastStateUnsaved, PhaseBegins, ReturnBegins, ReturnDue, LossDue, RollBack, StartWanted,
-          StartFailed, StartOver, BranchBegins, BranchBegun, StartRepeated, StartPaused, TrainingBegins, EndDue,
-          DismissalDue, EndsAfterStep, EndOfRun, EndsAgain, HandsOver>;
+          CheckpointWanted, LastStateUnsaved, PhaseBegins, ReturnBegins, ReturnDue, RunDivided, LossDue, RollBack,
+          StartWanted, StartFailed, StartOver, BranchBegins, BranchBegun, StartRepeated, StartPaused, TrainingBegins,
+          EndDue, DismissalDue, EndsAfterStep, EndOfRun, EndsAgain, HandsOver>;
 
 // An event of the run and a line of the log, as of the steps that are committed.
 struct Announcement {

@@ -6,6 +6,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/ensure.h"
+#include "runtime/cluster/watch/reaching.h"
 
 namespace shoal {
 
@@ -211,6 +212,20 @@ std::string Truth::with_needs(StageId stage, const std::string& why) const {
   return compose(why, "; the state of stage ", stage, " alone has ", (config.state_bytes[stage.value] >> 20U) + 1,
                  " MiB, and what computes it needs more: allow its workers more memory, cut the model into more stages "
                  "(pipeline.stages), or lower batch.microbatch");
+}
+
+std::set<ProcessIncarnation> Truth::workers_in_reach(Instant now) const {
+  const ProcessDirectory& processes = roster.processes;
+  std::vector<Reach> all;
+  for (const ProcessIncarnation process : processes.alive(ProcessRole::kNode)) {
+    all.push_back({process, signs.unreached_by(process, now), starts.replicas.is_on(process)});
+  }
+  for (const ProcessIncarnation process : processes.alive(ProcessRole::kStorage)) {
+    all.push_back({process, signs.unreached_by(process, now), true});
+  }
+  auto within = reaching_each_other(all);
+  for (const ProcessIncarnation process : processes.alive(ProcessRole::kStorage)) within.erase(process);
+  return within;
 }
 
 }  // namespace shoal

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "runtime/cluster/balance/machine_places.h"
@@ -122,6 +123,8 @@ struct Truth {
   [[nodiscard]] bool fits(ProcessIncarnation process, StageId stage, const HostLoads& loads) const;
   // Adds what a person needs to know where memory is short.
   [[nodiscard]] std::string with_needs(StageId stage, const std::string& why) const;
+  // Returns living workers that all reach each other and storage, as far as is said now; whoever starts is among them.
+  [[nodiscard]] std::set<ProcessIncarnation> workers_in_reach(Instant now) const;
 };
 
 }  // namespace shoal

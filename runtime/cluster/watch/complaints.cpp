@@ -91,12 +91,12 @@ std::optional<Expulsion> Complaints::judge(const std::vector<Party>& parties, In
   return std::nullopt;
 }
 
-std::optional<std::string> Complaints::lasting(const std::vector<Party>& parties, Instant now) const {
+std::optional<std::string> Complaints::lasting(const std::vector<Party>& parties, Instant now, Duration age) const {
   for (const auto& [pair, standing] : pairs_) {
     const auto [a, b] = talkers_of(parties, pair.first, pair.second);
     if (a == nullptr || a->is_storage || b->is_storage) continue;
     const bool is_told_now = now - standing.last <= limits_.forget_after;
-    if (!is_told_now || !standing.since || now - *standing.since < limits_.lasts_after) continue;
+    if (!is_told_now || !standing.since || now - *standing.since < age) continue;
     return cannot_reach(*a, *b);
   }
   return std::nullopt;

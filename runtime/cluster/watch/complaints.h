@@ -19,9 +19,10 @@
 namespace shoal {
 
 struct ComplaintLimits {
-  Duration evict_after = std::chrono::seconds(5);   // age of complaints about a pair without a link
-  Duration forget_after = std::chrono::seconds(4);  // without a word about it
-  Duration lasts_after = std::chrono::seconds(20);  // age at which nobody is expected to go, and no link to come
+  Duration evict_after = std::chrono::seconds(5);     // age of complaints about a pair without a link
+  Duration forget_after = std::chrono::seconds(4);    // without a word about it
+  Duration lasts_after = std::chrono::seconds(20);    // age at which nobody is expected to go, and no link to come
+  Duration divides_after = std::chrono::seconds(60);  // age at which all start again among those who reach each other
 };
 
 // A process as far as its place in the run matters here.
@@ -54,11 +55,19 @@ class Complaints {
   [[nodiscard]] std::vector<ProcessIncarnation> unreached_by(ProcessIncarnation process, Instant now) const;
   // Names two replicas that must talk and have had no link for long, although one that can be spared goes sooner: the
   // step stands until they have one. "node1 and node3 cannot reach each other"; nothing: there are none.
-  [[nodiscard]] std::optional<std::string> lasting(const std::vector<Party>& parties, Instant now) const;
+  [[nodiscard]] std::optional<std::string> lasting(const std::vector<Party>& parties, Instant now) const {
+    return lasting(parties, now, limits_.lasts_after);
+  }
+  // The same for so long that no link is waited for any more.
+  [[nodiscard]] std::optional<std::string> dividing(const std::vector<Party>& parties, Instant now) const {
+    return lasting(parties, now, limits_.divides_after);
+  }
   // "node1 and node3 cannot reach each other: open TCP port 7103 of 10.0.0.3 for node1"; empty when all is well.
   [[nodiscard]] std::string explain(const std::vector<Party>& parties) const;
 
  private:
+  [[nodiscard]] std::optional<std::string> lasting(const std::vector<Party>& parties, Instant now, Duration age) const;
+
   using Pair = std::pair<ProcessIncarnation, ProcessIncarnation>;
   struct Standing {
     std::optional<Instant> since;  // without a link; nothing while it stands

@@ -48,6 +48,10 @@ class SignsOfLife {
   [[nodiscard]] std::optional<std::string> lasting_cut(const std::vector<Party>& parties, Instant now) const {
     return complaints_.lasting(parties, now);
   }
+  // The same, and no link is waited for any more.
+  [[nodiscard]] std::optional<std::string> dividing_cut(const std::vector<Party>& parties, Instant now) const {
+    return complaints_.dividing(parties, now);
+  }
   [[nodiscard]] std::vector<ProcessIncarnation> unreached_by(ProcessIncarnation process, Instant now) const {
     return complaints_.unreached_by(process, now);
   }

@@ -51,6 +51,34 @@ TEST_F(StartingDutyTest, WaitsOnceForWorkersThatDoNotComeBack) {
   EXPECT_EQ(entries<AddReplica>(ready(orders[1])).size(), 2U) << "at once";
 }
 
+// Workers of two sites that do not reach each other, of which each would get all places of one stage. Returns those
+// that are told to start.
+std::set<ProcessIncarnation> started_of_two_sites(bool was_thrown_back, std::vector<ProcessIncarnation>& workers) {
+  DutyBench bench;
+  StartingDuty duty{bench.truth, bench.truth.starts, bench.numbers};
+  if (was_thrown_back) {
+    EXPECT_TRUE(bench.truth.fallback.throw_back("node1 and node2 cannot reach each other", 2));
+  }
+  bench.truth.follow(PhaseBegins{RunPhase::kGathering}, bench.now);
+  for (int node = 1; node <= 4; ++node) workers.push_back(bench.join("node" + std::to_string(node)));
+  bench.now += bench.truth.config.gather_within;
+  for (const auto& [here, there] : {std::pair{0U, 1U}, {0U, 3U}, {2U, 1U}, {2U, 3U}}) {
+    bench.truth.signs.hear(PeerUnreachable{workers[here], workers[there], 3000}, bench.now);
+  }
+  std::set<ProcessIncarnation> started;
+  for (const Letter& letter : asked<Letter>(duty.on(WorkersChanged{}, bench.now))) started.insert(letter.to.process);
+  return started;
+}
+
+// P-29c.
+TEST(StartingDuty, TakesWorkersThatReachEachOtherAfterARollBack) {
+  std::vector<ProcessIncarnation> workers;
+  const auto started = started_of_two_sites(true, workers);
+  EXPECT_EQ(started, (std::set{workers[0], workers[2]}));
+  workers.clear();
+  EXPECT_EQ(started_of_two_sites(false, workers).size(), 4U) << "the control: a first start needs all of them";
+}
+
 // The workers come one after the other: the run begins without the others when no more come for a while.
 TEST_F(StartingDutyTest, SharedDevicesStartWithFewerWorkersWhenNoMoreCome) {
   truth.config.share_devices = true;

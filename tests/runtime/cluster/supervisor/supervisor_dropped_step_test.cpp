@@ -1,6 +1,11 @@
-// Tests ends of a run whose step in progress cannot be made or recorded: what is committed is saved (P-35a).
+// Tests ends of a run whose step in progress cannot be made or recorded: what is committed is saved (P-35a). Where two
+// sites are cut apart, a run that is not stopped goes on from there in one of them (P-29c).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
 
 #include "tests/support/rounds_every.h"
 #include "tests/support/supervisor_bench.h"
@@ -10,6 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 // Two steps are committed and not saved; storage is there.
 struct TwoSteps {
@@ -153,6 +159,109 @@ TEST(AJournalThatRefusesARound, HasWhatIsCommittedSavedBetweenTwoRounds) {  // t
   run.bench.step();
   run.bench.beat(3);
   EXPECT_TRUE(run.is_asked_for(2));
+}
+
+using Workers = std::vector<ProcessIncarnation>;
+
+// Two steps are committed and not saved. Two sites do not reach each other, and each has all replicas of one stage
+// (P-29c).
+struct Divided : testing::Test {
+  Divided() {
+    bench.join(9, ProcessRole::kStorage);
+    bench.train();
+    bench.step();
+    bench.step();
+    for (const std::uint32_t stage : {0U, 1U}) {
+      sites[stage] = {bench.process_of(stage, 0), bench.process_of(stage, 1)};
+    }
+  }
+
+  // Everybody lives, and says whom it does not reach.
+  void live(int seconds) {
+    for (int second = 0; second < seconds; ++second) {
+      for (const ProcessIncarnation here : sites[0]) {
+        for (const ProcessIncarnation there : sites[1]) bench.hear(PeerUnreachable{here, there, 3000});
+      }
+      bench.beat(1);
+    }
+  }
+  // The processes that had to go are started again by their keepers.
+  void come_back() {
+    for (std::uint32_t site : {0U, 1U}) {
+      for (ProcessIncarnation& process : sites[site]) {
+        if (serves(process)) continue;
+        const auto before = bench.all<Welcome>().size();
+        bench.join(20 + 2 * site);
+        ASSERT_GT(bench.all<Welcome>().size(), before);
+        process = bench.all<Welcome>().back().process;
+      }
+    }
+  }
+  [[nodiscard]] bool serves(ProcessIncarnation process) const {
+    for (const std::uint32_t stage : {0U, 1U}) {
+      for (const ReplicaMember& member : bench.core.view().replicas_of(StageId{stage})) {
+        if (member.process == process) return true;
+      }
+    }
+    return false;
+  }
+  // Workers that were told to start a stage, in order.
+  [[nodiscard]] Workers started() const {
+    Workers found;
+    for (const Letter& letter : bench.sent) {
+      if (std::holds_alternative<SpawnStage>(letter.body)) found.push_back(letter.to.process);
+    }
+    return found;
+  }
+
+  SupervisorBench bench;
+  std::map<std::uint32_t, Workers> sites;
+};
+
+TEST_F(Divided, SavesWhatIsCommittedAndStartsAgainInOneSite) {
+  live(20);
+  come_back();
+  live(35);
+  const auto before = static_cast<std::ptrdiff_t>(started().size());
+  EXPECT_THAT(bench.looks, IsEmpty()) << "a link may come back within a minute";
+  EXPECT_THAT(bench.all<SaveState>(), IsEmpty());
+  live(30);
+  const auto saves = bench.all<SaveState>();
+  ASSERT_EQ(saves.size(), 2U);
+  for (const SaveState& save : saves) EXPECT_EQ(save.step, 2U);
+  ASSERT_EQ(bench.looks.size(), 1U);
+  live(60);
+  const Workers all = started();
+  const std::set<ProcessIncarnation> asked(all.begin() + before, all.end());
+  EXPECT_EQ(asked.size(), 2U);
+  for (const std::uint32_t site : {0U, 1U}) {
+    const auto here = [&](ProcessIncarnation process) { return std::ranges::count(sites[site], process) > 0; };
+    const auto count = std::ranges::count_if(asked, here);
+    EXPECT_TRUE(count == 0 || count == 2) << "both of one site";
+  }
+}
+
+// The controls: too few are left for every stage; the run is stopped; the link comes back in time.
+TEST_F(Divided, StandsWhereNoSiteCouldServeEveryStage) {
+  live(200);
+  EXPECT_THAT(bench.looks, IsEmpty());
+}
+
+TEST_F(Divided, GoesOnWhereTheyReachEachOtherAgain) {
+  live(20);
+  come_back();
+  live(30);
+  bench.beat(200);
+  EXPECT_THAT(bench.looks, IsEmpty());
+}
+
+TEST_F(Divided, ThatIsStoppedEndsBehindWhatIsCommitted) {
+  live(20);
+  come_back();
+  bench.perform(bench.core.stop("SIGTERM", 75, bench.now));
+  live(100);
+  EXPECT_THAT(bench.looks, IsEmpty());
+  EXPECT_FALSE(bench.all<SaveState>().empty());
 }
 
 }  // namespace

@@ -148,6 +148,11 @@ TEST(Complaints, ThatLastAreNamedOfReplicasAlone) {
   EXPECT_EQ(lasting_after({{1, 2}}, 19), std::nullopt);
   EXPECT_EQ(lasting_after({{1, 2}}, 21), parties[0].name + " and " + parties[1].name + " cannot reach each other");
   EXPECT_EQ(lasting_after({{1, 9}}, 60), std::nullopt) << "a step needs no storage";
+  for (const int seconds : {59, 61}) {
+    Complaints complaints;
+    EXPECT_FALSE(insist(complaints, parties, {{1, 2}}, seconds).has_value());
+    EXPECT_EQ(complaints.dividing(parties, kStart + seconds * 1s).has_value(), seconds > 60) << seconds;
+  }
   Complaints forgotten;
   (void)insist(forgotten, parties, {{1, 2}}, 30);
   EXPECT_EQ(forgotten.lasting(parties, kStart + 40s), std::nullopt) << "nobody says it any more";

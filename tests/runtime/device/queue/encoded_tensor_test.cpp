@@ -32,7 +32,7 @@ struct Given {
       : math(by_kernels ? std::shared_ptr<const DeviceMath>(make_kernel_math(queue)) : torch_math()) {
     const WireShape shape{format, values.size()};
     const auto room = static_cast<std::int64_t>(DeviceMath::room_of(shape));
-    DeviceMath::EncodedValues into{shape, at::empty({room}, at::kByte), at::empty({1}, at::kInt)};
+    DeviceMath::EncodedValues into{shape, at::empty({room}, at::kByte)};
     math->encode(borrow(blob_of(values)), into);
     tensor = std::make_shared<EncodedTensor>(std::move(into), std::vector{static_cast<std::int64_t>(values.size())},
                                              EncodedTensor::Way{queue->mark(), queue->beside()});
