@@ -25,14 +25,12 @@ void end_now(int /*signal*/) {
   ::_exit(g_status);
 }
 
-}  // namespace
-
-void limit_end(const std::string& who, std::chrono::seconds limit, int status) {
+void set_limit(const std::string& who, const char* what, std::chrono::seconds limit, int status) {
   const auto seconds = std::max<long>(limit.count(), 1);
   const int size = std::snprintf(g_line.data(), g_line.size(),
-                                 "%.80s: its end took longer than %ld s, as it may where the machine gives no more "
+                                 "%.80s: its %s took longer than %ld s, as it may where the machine gives no more "
                                  "memory or threads (see `ulimit -a`); ending now\n",
-                                 who.c_str(), seconds);
+                                 who.c_str(), what, seconds);
   g_line_size = std::min(static_cast<std::size_t>(std::max(size, 0)), g_line.size() - 1);
   g_status = status;
   struct sigaction action {};
@@ -44,5 +42,15 @@ void limit_end(const std::string& who, std::chrono::seconds limit, int status) {
   ::pthread_sigmask(SIG_UNBLOCK, &alarm_only, nullptr);
   ::alarm(static_cast<unsigned>(seconds));
 }
+
+}  // namespace
+
+void limit_end(const std::string& who, std::chrono::seconds limit, int status) { set_limit(who, "end", limit, status); }
+
+StartLimit::StartLimit(const std::string& who, std::chrono::seconds limit, int status) {
+  set_limit(who, "start", limit, status);
+}
+
+StartLimit::~StartLimit() { ::alarm(0); }
 
 }  // namespace shoal

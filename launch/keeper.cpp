@@ -196,8 +196,8 @@ void Keeper::reap() {
 // True when it is to run, and starts again if it ends.
 bool Keeper::goes_on(const Kept& kept) const {
   const bool is_cut_short = kept.ward.role == WardRole::kLeader && !kept.ward.stop_option.empty();
-  return phase_ == Phase::kRunning ||
-         (phase_ == Phase::kStopping && (kept.ward.role == WardRole::kFollower || is_cut_short));
+  return phase_ == Phase::kRunning || (phase_ == Phase::kStopping &&
+                                       (kept.ward.role == WardRole::kFollower || is_cut_short) && !kept.is_out_of_time);
 }
 
 void Keeper::ended(Kept& kept, const ExitStatus& status) {
@@ -208,7 +208,8 @@ void Keeper::ended(Kept& kept, const ExitStatus& status) {
   const bool is_own_crash = is_crash(status) && !excuse;
   if (!kept.ward.crash_note.empty() && !is_own_crash) std::filesystem::remove(kept.ward.crash_note, ignored);
   if (!goes_on(kept)) {
-    const bool expected = status.kind == ExitStatus::Kind::kCode || kept.ward.role == WardRole::kFollower || kill_at_;
+    const bool expected = status.kind == ExitStatus::Kind::kCode || kept.ward.role == WardRole::kFollower || kill_at_ ||
+                          kept.is_out_of_time;
     if (!expected) say(kept.ward.name, ": ", describe(status), " while stopping");
     // One that had not begun to listen for signals ends by the very one that asks it to end.
     const bool is_as_asked = kept.ward.role != WardRole::kLeader && status == kAskedToEnd;
@@ -309,6 +310,27 @@ void Keeper::press(Instant now) {
     signal_all(SIGTERM);
   }
   if (kill_at_ && now >= *kill_at_) kill_the_stubborn(now);
+  if (phase_ == Phase::kStopping) kill_the_unborn(now);
+}
+
+// A leader that has not come up takes no signal, and shows no sign of life that could end. It has no step to finish:
+// what was committed before is safe. One that has come up takes as long as its step does.
+void Keeper::kill_the_unborn(Instant now) {
+  Kept* lead = leader();
+  if (lead == nullptr || lead->final_code || lead->is_out_of_time) return;
+  if (lead->pid != 0 && lead->life.reached() != LifeReached::kNothing) return up_by_.reset();
+  if (!up_by_) up_by_ = now + times_.coming_up;
+  if (now < *up_by_ || is_left_to_its_core(*lead, now)) return;
+  up_by_ = now + std::chrono::hours(1);
+  const char* const verdict = lead->pid != 0 ? "; killing it" : "; it is not started again";
+  say(lead->ward.name, " did not come up within ", seconds_text(times_.coming_up), " of the signal", verdict);
+  if (lead->pid != 0) {
+    lead->is_out_of_time = true;
+    signal_child(lead->pid, SIGKILL);
+    return;
+  }
+  lead->restart_at.reset();
+  ended_for_good(*lead, {code_of_haste(stop_signal_), "it never came up"});
 }
 
 void Keeper::kill_the_stubborn(Instant now) {
@@ -348,6 +370,7 @@ int Keeper::wait_for_signal() {
   for (const auto& kept : kept_) consider(kept.restart_at);
   consider(terminate_at_);
   consider(kill_at_);
+  consider(up_by_);
   const timespec timeout = as_timespec(patience);
   const int signal = ::sigtimedwait(&signals_, nullptr, &timeout);
   return signal > 0 ? signal : 0;

@@ -8,7 +8,8 @@
 //      │ the leader ends          │ the leader ends
 //      ▼                          ▼
 //   ending: followers may end by themselves, then SIGTERM, after the grace SIGKILL; the leader's code is the result
-//   a second signal in any state: SIGKILL to everything; the code is 130 after SIGINT and 143 otherwise
+//   a leader that is to stop and has not come up within its time for that (it hangs in its start): SIGKILL, once for
+//   all a second signal in any state: SIGKILL to everything; the code is 130 after SIGINT and 143 otherwise
 //
 // Signals are those of stop_signals.h; SIGHUP is never the second, nor is what comes together with the first. Wards die
 // with the keeper (child_process.h). A ward that shows signs of life (life_line.h) and then none for longer than it
@@ -65,6 +66,7 @@ struct KeeperTimes {
   Duration grace = std::chrono::seconds(30);  // between SIGTERM and SIGKILL
   Duration core = std::chrono::minutes(2);    // before SIGKILL to one that writes its core
   bool (*writes_core)(pid_t) = is_dumping_core;
+  Duration coming_up = std::chrono::seconds(30);  // before SIGKILL to a leader that is to stop and has not come up
 };
 
 class Keeper {
@@ -112,6 +114,7 @@ class Keeper {
   void kill_the_silent(Instant now);
   [[nodiscard]] bool is_left_to_its_core(Kept& kept, Instant now) const;
   void kill_the_stubborn(Instant now);
+  void kill_the_unborn(Instant now);
   void reap();
   [[nodiscard]] bool goes_on(const Kept& kept) const;
   void ended(Kept& kept, const ExitStatus& status);
@@ -144,6 +147,7 @@ class Keeper {
   std::optional<int> follower_code_;     // why the leader was asked to stop
   std::optional<Instant> terminate_at_;  // SIGTERM to what still runs
   std::optional<Instant> kill_at_;       // SIGKILL to what still runs
+  std::optional<Instant> up_by_;         // set: the leader is to stop, and had not come up when it was looked at last
   sigset_t signals_{};
   sigset_t signals_before_{};
 };

@@ -15,9 +15,12 @@
 #include "launch/end_limit.h"
 #include "launch/life_line.h"
 #include "launch/stop_signals.h"
+#include "launch/subcommands.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/machine/thread_room.h"
 #include "runtime/base/machine/unhindered_stream.h"
+#include "runtime/base/restart_policy.h"
 #include "runtime/trace/machine.h"
 #include "runtime/transport/caf_config.h"
 #include "runtime/transport/guard/peer_crashes.h"
@@ -33,6 +36,7 @@ constexpr std::uint64_t kTurnsBetweenTrims = 10;
 constexpr std::uint64_t kTurnsOfComputing = 40;  // between two trims of a process that computes
 constexpr std::uint64_t kStateBytes = 1 << 20;
 
+constexpr std::chrono::seconds kStartLimit{10};
 constexpr std::chrono::seconds kShutdownLimit{5};
 constexpr auto kLastWords = 200ms;
 constexpr auto kOnTheWay = 100ms;  // letters that say why; nobody tells when they are out
@@ -50,6 +54,16 @@ std::set<std::string> refused_by(const std::string& note) {
   keep_peer_note(note);
   const auto crashes = read_file(peer_crashes_file(note));
   return crashes ? PeerCrashes(*crashes).refused() : std::set<std::string>();
+}
+
+// The actor library hangs or aborts where one of its threads is refused.
+void demand_threads(std::size_t wanted) {
+  const Status room = check_thread_room(wanted - 1);
+  if (room) return;
+  (void)report(room.failure());
+  flush_log();
+  words_out().finish(kLastWords);
+  _exit(kNoThreadsStatus);
 }
 
 }  // namespace
@@ -100,6 +114,8 @@ ActorProcess::ActorProcess(ActorProcessSettings settings) : settings_(std::move(
 Result<std::unique_ptr<ActorProcess>> ActorProcess::start(ActorProcessSettings settings) {
   // The actor library tells of an actor's exception on stdout, which is for results: a process of actors has none.
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  demand_threads(std::max<std::size_t>(settings.threads, 1));
+  std::optional<StartLimit> limit(std::in_place, settings.name, kStartLimit, kNoThreadsStatus);  // others take threads
   std::unique_ptr<ActorProcess> process(new ActorProcess(std::move(settings)));
   const auto& wanted = process->settings_;
   TransportLimits limits;
@@ -112,6 +128,7 @@ Result<std::unique_ptr<ActorProcess>> ActorProcess::start(ActorProcessSettings s
     log_warn(wanted.name, refusal_text(wanted.name, peer, crashes_file));
   const PeerPolicy policy{wanted.run, wanted.peers, {}, process->refused_, wanted.revoked};
   auto transport = TlsTransport::start(*process->system_, wanted.files, policy, limits);
+  limit.reset();  // before the end of a process that cannot start, which has a limit of its own
   if (!transport) return transport.failure();
   process->transport_ = std::move(transport.value());
   return process;

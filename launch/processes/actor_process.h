@@ -1,4 +1,5 @@
-// What every process with actors has: an actor system with the house's settings, TLS of our own under it, one router.
+// Holds what every process with actors has: an actor system with the house's settings, TLS of our own under it, one
+// router.
 //
 // Order matters: the system first, then the transport, then actors; and back. Actors that others know about are ended
 // explicitly, because the system's destructor waits for every actor for ever; a watchdog ends a process that hangs.
@@ -49,9 +50,10 @@ struct ActorProcessSettings {
   // Certificates that this process refuses; the spawner sends every later list.
   std::shared_ptr<RevokedCertificates> revoked = std::make_shared<RevokedCertificates>();
   LaneRates rates = {};
+  std::size_t threads = 0;  // that it needs (runtime/base/machine/thread_room.h)
 };
 
-// How a process ends: the first call counts.
+// Keeps how a process ends: the first call counts.
 class ExitLatch {
  public:
   enum class Manner { kOrderly, kAtOnce };
@@ -78,6 +80,7 @@ struct NodeFiles;  // actors/tracer.h
 
 class ActorProcess {
  public:
+  // Ends the process with kNoThreadsStatus, and says so, where the system does not give its threads.
   [[nodiscard]] static Result<std::unique_ptr<ActorProcess>> start(ActorProcessSettings settings);
   ~ActorProcess();
   ActorProcess(const ActorProcess&) = delete;
@@ -130,7 +133,7 @@ class ActorProcess {
   // in.
   void take_care_of(CaretakerSettings settings);
 
-  // What `shoal ps` shows of this process.
+  // Returns what `shoal ps` shows of this process.
   [[nodiscard]] const std::shared_ptr<ActorBoard>& board() const { return board_; }
 
   // Waits for a signal or the exit latch, whichever is first. A signal calls on_signal(number) once; the second one
@@ -166,7 +169,7 @@ class ActorProcess {
 
 // Blocks the signals that run() takes, in this thread and all it starts; before any other thread is there.
 void block_signals();
-// One of those signals, if it comes within this time. It is taken.
+// Takes and returns one of those signals, if it comes within this time.
 [[nodiscard]] std::optional<int> wait_for_signal(std::chrono::milliseconds duration);
 
 }  // namespace shoal

@@ -20,6 +20,7 @@
 #include "launch/stop_signals.h"
 #include "runtime/base/log.h"
 #include "runtime/base/machine/heap.h"
+#include "runtime/base/machine/thread_room.h"
 #include "runtime/transport/control/reach.h"
 #include "runtime/transport/revocation/revocation_book.h"
 
@@ -50,7 +51,9 @@ Result<std::unique_ptr<ActorProcess>> start_process(const RunDirectory& director
                               std::chrono::milliseconds(run.config.swarm.dead_after_ms),
                               true,
                               directory.peer_note_of("spawner"),
-                              port.revoked});
+                              port.revoked,
+                              {},
+                              kThreadsOfSpawner});
 }
 
 struct RecordWriter {

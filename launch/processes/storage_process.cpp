@@ -20,6 +20,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/base/machine/heap.h"
+#include "runtime/base/machine/thread_room.h"
 #include "runtime/base/restart_policy.h"
 #include "runtime/base/sha256.h"
 #include "runtime/transport/control/control_client.h"
@@ -90,7 +91,9 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const FoundSpa
                                       spawner.rendezvous.dead_after,
                                       true,
                                       run.peer_note_of("storage"),
-                                      revoked_by(spawner.rendezvous)});
+                                      revoked_by(spawner.rendezvous),
+                                      {},
+                                      kThreadsOfStorage});
   if (!started) return started.failure();
   ActorProcess& process = **started;
   process.keep_certificate(files,

@@ -27,6 +27,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/base/machine/available_memory.h"
+#include "runtime/base/machine/thread_room.h"
 #include "runtime/cluster/process_directory.h"
 #include "runtime/device/decorators/poisoned_stage_executor.h"
 #include "runtime/device/executor_factory.h"
@@ -370,7 +371,8 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
                                       false,
                                       options.note ? peer_note_beside(*options.note) : std::string(),
                                       revoked_by(admission.rendezvous),
-                                      {options.limits.up_bit_s.value_or(0), options.limits.down_bit_s.value_or(0)}});
+                                      {options.limits.up_bit_s.value_or(0), options.limits.down_bit_s.value_or(0)},
+                                      kThreadsOfWorker});
   if (!started) return started.failure();
   ActorProcess& process = **started;
   process.keep_certificate(

@@ -31,9 +31,14 @@ RestartPolicy::RestartPolicy(RestartLimits limits, std::uint64_t seed) : limits_
 RestartDecision RestartPolicy::decide(const ExitStatus& status, Instant now, LifeReached reached) {
   if (status.is_code(kGivenUpStatus)) return GiveUp{told_status(status.number), "it was given up"};
   const bool is_passing = may_pass(status);
-  if (is_final(status) && !is_passing) return GiveUp{status.number, describe(status)};
+  if (is_final(status) && !is_passing) return GiveUp{told_status(status.number), describe(status)};
+  const int told = is_passing ? told_status(status.number) : 1;
+  if (starts_in_vain(status, reached)) {
+    return GiveUp{told, compose(describe(status), ", and it was restarted ", limits_.budget,
+                                " times without having come up once: it is not started again")};
+  }
   pay_back(now, reached);
-  if (is_passing) return decide(describe(status), status.number, now);
+  if (is_passing) return decide(describe(status), told, now);
   if (status.is_code(kRejoinStatus)) {
     return RestartAfter{next_delay(now), "it has lost its place in the run and comes back"};
   }
@@ -65,6 +70,14 @@ RestartDecision RestartPolicy::decide(const std::string& how, int exit_code, Ins
   restarts_.push_back(now);
   return RestartAfter{next_delay(now), compose(how, "; restart ", recent + 1, " of at most ", limits_.budget,
                                                " within ", window_s, " s")};
+}
+
+// SIGKILL comes from outside, and one that lost its place had come up.
+bool RestartPolicy::starts_in_vain(const ExitStatus& status, LifeReached reached) {
+  if (reached != LifeReached::kNothing || status.is_code(kRejoinStatus)) vain_starts_ = 0;
+  const bool is_killed = status.kind == ExitStatus::Kind::kSignal && status.number == SIGKILL;
+  if (reached != LifeReached::kNothing || status.is_code(kRejoinStatus) || is_killed) return false;
+  return limits_.budget > 0 && limits_.budget != kNoBudget && ++vain_starts_ > limits_.budget;
 }
 
 // A life that was of use begins a new count, and a new row of delays; its own end is the first of them.

@@ -5,7 +5,8 @@
 // to whoever watches the keeper. A life that lasted `settled_after`, or in which work was done, pays back what was
 // spent: a process that fails often, but works in between, is never given up; one that dies at each start is. A process
 // that ends to come back, because it has lost its place in the run, has not failed, and SIGKILL of one that had come up
-// tells nothing of it: both cost nothing of the budget, however often they happen.
+// tells nothing of it: both cost nothing of the budget, however often they happen. A process that ends by itself, life
+// after life, before it has come up even once is given up after `budget` restarts, however long each life lasted.
 // Delays double from `first_delay` with each life that was shorter than `settled_after` and without work, up to
 // `longest_delay`: a process that has worked comes back at once, one that crashes at its start does not. They vary by a
 // quarter either way, so that processes that ended together do not return together. One that others can do without has
@@ -46,7 +47,15 @@ inline constexpr int kRejoinStatus = 69;
 // A process ends with this when another start would do no better: it is final for every keeper. It is between a process
 // and its keeper; the process that started the keeper is told 1, which by itself is a crash.
 inline constexpr int kGivenUpStatus = 70;
-[[nodiscard]] constexpr int told_status(int status) { return status == kGivenUpStatus ? 1 : status; }
+
+// A process with actors ends with this before they start, where the system gives it no threads. It is final at its
+// first start and may pass later (`passing_codes`). A person is told 2: a limit of the system is to be raised.
+inline constexpr int kNoThreadsStatus = 71;
+
+[[nodiscard]] constexpr int told_status(int status) {
+  if (status == kNoThreadsStatus) return 2;
+  return status == kGivenUpStatus ? 1 : status;
+}
 
 enum class Finality {
   kListedCodes,  // codes of `final_codes` end it; other codes and all signals restart
@@ -103,6 +112,7 @@ class RestartPolicy {
  private:
   [[nodiscard]] bool is_final(const ExitStatus& status) const;
   [[nodiscard]] bool may_pass(const ExitStatus& status) const;
+  [[nodiscard]] bool starts_in_vain(const ExitStatus& status, LifeReached reached);
   [[nodiscard]] RestartDecision decide(const std::string& how, int exit_code, Instant now);
   void pay_back(Instant now, LifeReached reached);
   void forget_old(Instant now);
@@ -113,6 +123,7 @@ class RestartPolicy {
   std::deque<Instant> restarts_;  // those of the window, oldest first; none from before the newest life of use
   bool was_restarted_ = false;
   int short_lives_ = 0;  // one after the other, up to now
+  int vain_starts_ = 0;  // lives in a row that ended by themselves before they had come up
   Instant started_{};    // when the present life began
 };
 

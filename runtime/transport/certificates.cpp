@@ -3,6 +3,7 @@
 
 #include <openssl/pem.h>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 
@@ -18,9 +19,9 @@ namespace fs = std::filesystem;
 constexpr std::size_t kPemBytesMax = 64u << 10;
 constexpr int kSerialBits = 127;
 constexpr long kVersion3 = 2;  // X.509 counts versions from 0
-constexpr std::chrono::hours kClockSlack{24};
-constexpr std::chrono::hours kLeafLifetime{24 * 365};
-constexpr std::chrono::hours kAuthorityLifetime{24 * 3650};
+constexpr std::chrono::hours kYear{24 * 365};
+constexpr auto kLifetime = 100 * kYear;
+constexpr WallTime kLatest{250 * kYear};                 // a WallTime counts nanoseconds and ends in 2262
 constexpr std::string_view kAuthorityPrefix = "shoal ";  // its common name: shoal <run>
 
 Failure openssl_failed(std::string_view what) {
@@ -178,7 +179,7 @@ std::string fingerprint_text(const Fingerprint& fingerprint) {
   return text;
 }
 
-Validity usual_validity(WallTime now) { return Validity{now - kClockSlack, now + kLeafLifetime}; }
+Validity usual_validity(WallTime now) { return Validity{WallTime(), std::min(now, kLatest - kLifetime) + kLifetime}; }
 
 bool is_due_for_renewal(const Validity& validity, WallTime now) {
   return now > validity.not_after - (validity.not_after - validity.not_before) / 3;
@@ -210,8 +211,8 @@ Result<Authority> Authority::create(const std::string& directory, RunId run, Wal
   state->run = run;
   state->key = make_key();
   if (!state->key) return openssl_failed("make a key");
-  const Validity validity{now - kClockSlack, now + kAuthorityLifetime};
-  state->certificate = unsigned_certificate(compose(kAuthorityPrefix, run_text(run)), state->key.get(), validity);
+  state->certificate =
+      unsigned_certificate(compose(kAuthorityPrefix, run_text(run)), state->key.get(), usual_validity(now));
   if (!state->certificate || !finish_authority(state->certificate.get(), state->key.get())) {
     return openssl_failed("make the certificate authority");
   }

@@ -52,7 +52,8 @@ struct Validity {
   WallTime not_before;
   WallTime not_after;
 };
-// 24 h before `now` until a year after.
+// From 1970 until a century after `now`: trust comes from the run's authority, and ends by revocation. A clock that is
+// years wrong, at the issue or later, makes no certificate useless.
 [[nodiscard]] Validity usual_validity(WallTime now);
 // Less than a third of its lifetime is left.
 [[nodiscard]] bool is_due_for_renewal(const Validity& validity, WallTime now);

@@ -106,25 +106,6 @@ std::string numeric_end(int descriptor, int (*ask)(int, sockaddr*, socklen_t*)) 
   return host_port_text({numeric_host(address, size), port_of(address)});
 }
 
-// Lists those that others may be told of: without those of one link, which need an interface beside them.
-std::vector<std::string> addresses_of_this_machine() {
-  std::vector<std::string> found;
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return found;
-  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr) continue;
-    const bool is_v4 = entry->ifa_addr->sa_family == AF_INET;
-    if (!is_v4 && entry->ifa_addr->sa_family != AF_INET6) continue;
-    const socklen_t size = is_v4 ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    sockaddr_storage address{};
-    std::memcpy(&address, entry->ifa_addr, size);
-    const std::string host = numeric_host(address, size);
-    if (!host.empty() && host.find('%') == std::string::npos) found.push_back(host);
-  }
-  ::freeifaddrs(list);
-  return found;
-}
-
 // Listens at the first address where that is possible. On failure errno says why.
 Socket listen_at_any(const addrinfo& list) {
   int reason = EADDRNOTAVAIL;
@@ -271,6 +252,40 @@ Result<std::string> local_address_towards(const HostPort& address) {
     if (!host.empty()) return host;
   }
   return fail(Error::kUnreachable, compose("This machine has no route to ", host_port_text(address), "."));
+}
+
+std::vector<std::string> addresses_of(const std::string& host) {
+  std::vector<std::string> found;
+  const auto list = resolve({host, 0}, SOCK_STREAM, AI_PASSIVE);
+  if (!list) return found;
+  for (const addrinfo* entry = list->get(); entry != nullptr; entry = entry->ai_next) {
+    sockaddr_storage address{};
+    std::memcpy(&address, entry->ai_addr, entry->ai_addrlen);
+    found.push_back(numeric_host(address, entry->ai_addrlen));
+  }
+  return found;
+}
+
+std::vector<std::string> addresses_of_this_machine() {
+  std::vector<std::string> found;
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return found;
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr) continue;
+    const bool is_v4 = entry->ifa_addr->sa_family == AF_INET;
+    if (!is_v4 && entry->ifa_addr->sa_family != AF_INET6) continue;
+    const socklen_t size = is_v4 ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    sockaddr_storage address{};
+    std::memcpy(&address, entry->ifa_addr, size);
+    const std::string host = numeric_host(address, size);
+    if (!host.empty() && host.find('%') == std::string::npos) found.push_back(host);
+  }
+  ::freeifaddrs(list);
+  return found;
+}
+
+bool is_loopback(std::string_view address) {
+  return address.starts_with("127.") || address == "::1" || address.starts_with("::ffff:127.");
 }
 
 }  // namespace shoal

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
@@ -80,5 +81,13 @@ class Socket {
 // The numeric address by which this machine would reach `address`: what to advertise to others there. Sends nothing.
 // Errors: kUnreachable (name unknown, no route).
 [[nodiscard]] Result<std::string> local_address_towards(const HostPort& address);
+
+// The numeric addresses at which a listener of this name may listen, in the order in which they are tried. Empty:
+// nobody knows the name.
+[[nodiscard]] std::vector<std::string> addresses_of(const std::string& host);
+// Lists those that others may be told of: without those of one link, which need an interface beside them.
+[[nodiscard]] std::vector<std::string> addresses_of_this_machine();
+// Tells of a numeric address whether this machine alone reaches it.
+[[nodiscard]] bool is_loopback(std::string_view address);
 
 }  // namespace shoal

@@ -240,6 +240,64 @@ TEST_F(KeeperTest, AnEqualThatIsKilledBehindItsGraceHasTheCodeOfASecondSignal) {
   }
 }
 
+// Hangs in its start, before it listens. Started again to stop, it may hang again.
+TEST_F(KeeperTest, ALeaderThatIsToStopAndNeverComesUpIsKilled) {
+  for (const auto& [signal, code] : {std::pair{SIGTERM, 143}, {SIGINT, 130}}) {
+    for (const char* first :
+         {": > ready; while :; do :; done", "trap 'kill -9 $$' TERM INT; : > ready; while :; do :; done"}) {
+      std::filesystem::remove(path("ready"));
+      KeeperTimes times;
+      times.coming_up = milliseconds(200);
+      Keeper keeper(times);
+      Ward leader = ward("leader", WardRole::kLeader, std::string("trap '' TERM INT; ") + first);
+      leader.again = ward("leader", WardRole::kLeader, "trap '' TERM INT; while :; do :; done").program;
+      leader.stop_option = "--stopping";
+      ASSERT_TRUE(keeper.add(leader).ok());
+      ASSERT_TRUE(keeper.add(ward("follower", WardRole::kFollower, "while :; do :; done")).ok());
+      EXPECT_EQ(*run_with_signals(keeper, {{path("ready"), signal}}), code);
+      EXPECT_FALSE(keeper.was_pressed());
+    }
+  }
+}
+
+TEST_F(KeeperTest, ALeaderThatHasComeUpHasAllTheTimeForItsStep) {
+  KeeperTimes times;
+  times.coming_up = milliseconds(100);
+  Keeper keeper(times);
+  const std::string script = "trap \"sleep 0.5; exit 75\" TERM; : > ready; while :; do :; done";
+  ASSERT_TRUE(keeper.add(ward("leader", WardRole::kLeader, telling("u0", script))).ok());
+  EXPECT_EQ(*run_with_signals(keeper, {{path("ready"), SIGTERM}}), 75);
+}
+
+// A spawner that fails in each start, however long that takes, and never listens.
+TEST_F(KeeperTest, WhatNeverComesUpIsNotStartedForEver) {
+  Keeper keeper({});
+  Ward worker = ward("worker", WardRole::kEqual, "echo start; sleep 0.05; exit 1");
+  worker.limits.budget = 3;
+  worker.limits.settled_after = milliseconds(10);
+  ASSERT_TRUE(keeper.add(worker).ok());
+  EXPECT_EQ(*keeper.run(), 1);
+  EXPECT_EQ(log("worker"), "start\nstart\nstart\nstart\n");
+}
+
+TEST_F(KeeperTest, WhatHasNoThreadsIsFinalAtFirstAndTold) {
+  const std::string code = std::to_string(kNoThreadsStatus);
+  for (const bool was_up : {false, true}) {
+    std::filesystem::remove(path("worker.log"));
+    std::filesystem::remove(path("up"));
+    Keeper keeper({});
+    Ward worker =
+        ward("worker", WardRole::kEqual,
+             std::string("echo start; ") + (was_up ? "[ -e up ] || { touch up; kill -9 $$; }; " : "") + "exit " + code);
+    worker.limits.final_codes = {0, kNoThreadsStatus};
+    worker.limits.passing_codes = {kNoThreadsStatus};
+    worker.limits.budget = 2;
+    ASSERT_TRUE(keeper.add(worker).ok());
+    EXPECT_EQ(*keeper.run(), 2);
+    EXPECT_EQ(std::ranges::count(log("worker"), '\n'), was_up ? 3 : 1);
+  }
+}
+
 TEST_F(KeeperTest, ASecondSignalKillsEverythingAtOnce) {
   for (const auto& [signal, code] : {std::pair{SIGINT, 130}, {SIGTERM, 143}}) {
     std::filesystem::remove(path("ready"));

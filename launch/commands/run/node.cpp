@@ -18,11 +18,13 @@
 #include "launch/keeper.h"
 #include "launch/open_files.h"
 #include "launch/processes/ports/free_ports.h"
+#include "launch/processes/ports/loopback_name.h"
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
 #include "runtime/base/machine/machine_identity.h"
 #include "runtime/base/machine/scratch_folder.h"
+#include "runtime/base/machine/thread_room.h"
 #include "runtime/executor/poison_hook.h"
 #include "runtime/transport/control/node_certificate.h"
 #include "runtime/transport/guard/peer_note.h"
@@ -110,8 +112,8 @@ Result<Ward> worker_ward(const NodeOptions& node, const KeptBy& by, std::size_t 
   ward.crash_note = compose(by.folder, "/note-", index);
   arguments.insert(arguments.end(), {"--note", ward.crash_note});
   ward.excuse = blame_peers(ward.name, peer_note_beside(ward.crash_note));
-  ward.limits.final_codes = {0, 2, 3, 4, 5};  // 3 to 5 also when the run has ended so
-  ward.limits.passing_codes = {2};            // its port may be taken while it is down
+  ward.limits.final_codes = {0, 2, 3, 4, 5, kNoThreadsStatus};  // 3 to 5 also when the run has ended so
+  ward.limits.passing_codes = {2, kNoThreadsStatus};            // its port may be taken while it is down
   ward.limits.longest_delay = std::chrono::seconds(2);
   return ward;
 }
@@ -152,10 +154,12 @@ Result<int> run_node(const NodeOptions& given) {
   if (const auto enough = check_open_files(open_files_allowed()); !enough) return enough.failure();
   const auto devices = settle_devices(given.devices, ask_gpu_driver);
   if (!devices) return devices.failure();
+  if (const auto room = check_thread_room(devices->size() * kThreadsOfWorker); !room) return room.failure();
   NodeOptions options = given;
   options.devices = *devices;
   if (const auto free = check_can_listen(options); !free) return free.failure();
   if (const auto own = check_certificates(options); !own) return own.failure();
+  if (options.listen) say_warning(loopback_warning(*options.listen));
   const auto trace_held = hold_trace(options);
   if (!trace_held) return trace_held.failure();
   const auto kept = make_kept(options);

@@ -13,10 +13,12 @@
 #include "launch/keeper.h"
 #include "launch/open_files.h"
 #include "launch/processes/ports/free_ports.h"
+#include "launch/processes/ports/loopback_name.h"
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
 #include "launch/stop_signals.h"
 #include "runtime/base/file.h"
+#include "runtime/base/machine/thread_room.h"
 #include "runtime/base/machine/unhindered_stream.h"
 #include "runtime/cluster/balance/rebalance_control.h"
 #include "runtime/executor/poison_hook.h"
@@ -34,7 +36,7 @@ Ward storage_ward(const RunDirectory& run) {
   ward.program = {{program_folder() + "/shoal", "internal-storage", "--run", run.root.string()}, run.log_of("storage")};
   ward.excuse = blame_peers(ward.name, run.peer_note_of("storage"));
   ward.limits.finality = Finality::kAtFirst;
-  ward.limits.final_codes = {0, 2, 3, 4};
+  ward.limits.final_codes = {0, 2, 3, 4, kNoThreadsStatus};
   ward.limits.budget = kNoBudget;
   return ward;
 }
@@ -142,10 +144,12 @@ Result<int> run_spawner(const SpawnerOptions& options) {
   if (const auto poison = poison_from_environment(); !poison) return poison.failure();
   if (const auto control = rebalance_control_from_environment(); !control) return control.failure();
   if (const auto enough = check_open_files(open_files_allowed()); !enough) return enough.failure();
+  if (const auto room = check_thread_room(kThreadsOfSpawner + kThreadsOfStorage); !room) return room.failure();
   auto chosen = choose_run(options.run, surroundings_here());
   if (!chosen) return chosen.failure();
   if (auto status = check_sums_can_travel(chosen->config); !status) return status.failure();
   if (auto status = check_can_listen(*chosen, options.listen); !status) return status.failure();
+  say_warning(loopback_warning(options.listen));
   const auto hold = enter_run(*chosen, options.stop_at_step);
   if (!hold) return hold.failure();
   const RunDirectory run{chosen->directory};

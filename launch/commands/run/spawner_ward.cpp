@@ -35,7 +35,8 @@ Ward spawner_ward(const KeepSpawnerOptions& options) {
   if (options.wait_timeout_s) first.insert(first.end(), {"--wait-timeout", compose(*options.wait_timeout_s)});
   ward.stop_option = "--stopping";
   ward.excuse = blame_peers(ward.name, RunDirectory{options.run_directory}.peer_note_of("spawner"));
-  ward.limits.final_codes = {0, 2, 3, 4, 5, 75, 130, 143};
+  ward.limits.final_codes = {0, 2, 3, 4, 5, kNoThreadsStatus, 75, 130, 143};
+  ward.limits.passing_codes = {kNoThreadsStatus};
   return ward;
 }
 

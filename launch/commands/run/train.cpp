@@ -10,6 +10,7 @@
 #include "launch/say.h"
 #include "launch/stop_signals.h"
 #include "runtime/base/machine/bf16_units.h"
+#include "runtime/base/machine/thread_room.h"
 #include "runtime/base/text/quantity_words.h"
 #include "runtime/cluster/balance/rebalance_control.h"
 #include "runtime/cluster/replicas_wanted.h"
@@ -74,13 +75,23 @@ Result<bool> start_nodes(Keeper& keeper, const RunDirectory& run, std::uint64_t 
   return true;
 }
 
+std::uint64_t nodes_of(const TrainOptions& options, const Config& config) {
+  return options.nodes.value_or(
+      replicas_wanted(config.pipeline).total(static_cast<std::uint32_t>(config.pipeline.stages)));
+}
+
+// Counts the processes that are kept, too: the system counts a process as a thread.
+std::size_t threads_of_run(std::uint64_t nodes) {
+  return kThreadsOfKeeper + kThreadsOfSpawner + kThreadsOfStorage + nodes * (kThreadsOfKeeper + kThreadsOfWorker);
+}
+
 // was_asked: becomes true where a signal asked it to end.
 Result<int> keep_run(const TrainOptions& options, const ChosenRun& chosen, bool& was_asked) {
   const RunDirectory run{chosen.directory};
   const auto& pipeline = chosen.config.pipeline;
   const ReplicasWanted replicas = replicas_wanted(pipeline);
   const std::uint64_t wanted = replicas.total(static_cast<std::uint32_t>(pipeline.stages));
-  const auto nodes = options.nodes.value_or(wanted);
+  const auto nodes = nodes_of(options, chosen.config);
   if (nodes < wanted && !chosen.config.swarm.share_devices) {
     say("warning: ", counted(static_cast<std::uint64_t>(pipeline.stages), "stage"), " of ",
         replicas.is_listed() ? replicas.text() + " replicas" : counted(replicas.most(), "replica") + " each", " need ",
@@ -88,7 +99,9 @@ Result<int> keep_run(const TrainOptions& options, const ChosenRun& chosen, bool&
         " starts fewer: the run waits until others join (`shoal node`)");
   }
   set_spawner_json_aside(run);
-  Keeper keeper({std::chrono::seconds(3), std::chrono::seconds(10)});
+  KeeperTimes times{std::chrono::seconds(3), std::chrono::seconds(10)};
+  times.coming_up += std::chrono::seconds(15);  // the keeper of the spawner gives up before
+  Keeper keeper(times);
   if (auto status = keeper.add(spawner_keeper_ward(options, chosen)); !status) return status.failure();
   keeper.poll(
       [run, nodes, devices = options.devices](Keeper& asked) { return start_nodes(asked, run, nodes, devices); });
@@ -178,6 +191,8 @@ Result<int> run_train(const TrainOptions& given) {
   }
   if (!options.is_single) {
     if (auto status = check_open_files(open_files_allowed()); !status) return status.failure();
+    const std::size_t threads = threads_of_run(nodes_of(options, chosen->config));
+    if (auto status = check_thread_room(threads); !status) return status.failure();
     if (auto status = check_sums_can_travel(chosen->config); !status) return status.failure();
   }
   const auto hold = enter_run(*chosen, options.stop_at_step);

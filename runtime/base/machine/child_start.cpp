@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/machine/thread_room.h"
 
 namespace shoal {
 namespace {
@@ -63,6 +64,9 @@ Result<pid_t> start_program(const std::vector<std::string>& arguments, const std
   ::close(report[0]);
   if (refused == 0) return child;
   if (child > 0) ::waitpid(child, nullptr, 0);
+  if (child < 0 && refused == EAGAIN) {
+    return fail(Error::kUsage, thread_lack_text("cannot start " + arguments.front()));
+  }
   return cannot("start " + arguments.front(), refused);
 }
 

@@ -22,7 +22,7 @@ namespace shoal {
 
 inline constexpr std::string_view kTokensPath = "/v1/tokens";
 inline constexpr std::string_view kRevokeTokenPath = "/v1/tokens/revoke";
-// The longest life of a token that a person may ask for: a year, as that of a certificate.
+// The longest life of a token that a person may ask for: a year.
 inline constexpr std::chrono::seconds kTokenLifetimeMax = std::chrono::hours(24 * 365);
 
 struct TokenOrder {

@@ -198,6 +198,35 @@ TEST(RestartPolicy, ALifeThatLastedPaysBackWhatWasSpent) {
   }
 }
 
+TEST(RestartPolicy, WhatEndsBeforeItHasComeUpIsGivenUpHoweverLongThatTakes) {
+  for (const LifeReached reached : {LifeReached::kNothing, LifeReached::kUp}) {
+    for (const ExitStatus& status :
+         {code(1), ExitStatus{ExitStatus::Kind::kSignal, SIGABRT}, kKilled, code(kRejoinStatus)}) {
+      RestartLimits limits;
+      limits.budget = 3;
+      RestartPolicy policy(limits, 1);
+      int restarts = 0;
+      for (; restarts < 100; ++restarts) {
+        const auto decision = policy.decide(status, Instant{} + limits.window * (restarts + 1), reached);
+        if (std::holds_alternative<GiveUp>(decision)) break;
+      }
+      const bool ends_by_itself = status != kKilled && !status.is_code(kRejoinStatus);
+      EXPECT_EQ(restarts, reached == LifeReached::kNothing && ends_by_itself ? 3 : 100) << describe(status);
+    }
+  }
+}
+
+TEST(RestartPolicy, ALifeThatCameUpBeginsANewCountOfVainStarts) {
+  RestartLimits limits;
+  limits.budget = 3;
+  RestartPolicy policy(limits, 1);
+  for (int life = 0; life < 100; ++life) {
+    const auto reached = life % 4 == 3 ? LifeReached::kUp : LifeReached::kNothing;
+    EXPECT_TRUE(
+        std::holds_alternative<RestartAfter>(policy.decide(code(1), Instant{} + limits.window * life, reached)));
+  }
+}
+
 TEST(RestartPolicy, KillingWhatHasComeUpCostsNothing) {
   for (const LifeReached reached : {LifeReached::kNothing, LifeReached::kUp}) {
     RestartLimits limits;
@@ -231,6 +260,7 @@ TEST(RestartPolicy, GivesUpExactlyWhereNoLifeOfTheWindowWasOfUse) {
     RestartPolicy policy(limits, random());
     std::vector<Instant> in_vain;
     Instant now{}, started{};
+    int vain_starts = 0;
     for (int end = 0; end < 200; ++end) {
       now += milliseconds(random() % 3200);
       const auto reached = static_cast<LifeReached>(random() % 20 == 0 ? 2 : random() % 2);
@@ -238,7 +268,10 @@ TEST(RestartPolicy, GivesUpExactlyWhereNoLifeOfTheWindowWasOfUse) {
       if (reached == LifeReached::kWork || now - started >= limits.settled_after) in_vain.clear();
       std::erase_if(in_vain, [&](Instant at) { return now - at >= limits.window; });
       const bool is_free = status == kKilled && reached != LifeReached::kNothing;
-      const bool is_full = !is_free && in_vain.size() == static_cast<std::size_t>(limits.budget);
+      if (reached != LifeReached::kNothing) vain_starts = 0;
+      if (reached == LifeReached::kNothing && status != kKilled) ++vain_starts;
+      const bool is_full = !is_free && (in_vain.size() == static_cast<std::size_t>(limits.budget) ||
+                                        (status != kKilled && vain_starts > limits.budget));
       const auto decision = policy.decide(status, now, reached);
       ASSERT_EQ(std::holds_alternative<GiveUp>(decision), is_full) << "run " << run << ", end " << end;
       if (is_full) ++given_up;

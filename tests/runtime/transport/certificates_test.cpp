@@ -94,13 +94,37 @@ TEST(Authority, DamagedFilesAreInvalidData) {
 TEST(Credentials, AreRenewedInTheLastThirdOfTheirLife) {
   const TestRun run(1);
   const WallTime made = std::chrono::system_clock::now();
-  const TlsFiles files = run.files(PeerRole::kNode, "node1", usual_validity(made));
+  const Validity year{made - std::chrono::hours(24), made + std::chrono::hours(24 * 365)};
+  const TlsFiles files = run.files(PeerRole::kNode, "node1", year);
   const auto days_later = [&](int days) { return needs_renewal(files, made + std::chrono::hours(24 * days)); };
   EXPECT_FALSE(days_later(0));
   EXPECT_FALSE(days_later(242));
   EXPECT_TRUE(days_later(244)) << "of 366, the one before its issue included";
   EXPECT_TRUE(days_later(400));
   EXPECT_TRUE(needs_renewal(credential_files(run.path("certs"), "nobody"), made)) << "there is none";
+}
+
+// The authority or a certificate is made by a clock that is years behind or ahead, and put right afterwards.
+TEST(Credentials, AreGoodForClocksThatAreYearsWrong) {
+  using std::chrono::hours;
+  const WallTime right = std::chrono::system_clock::now();
+  const hours year{24 * 365};
+  for (const WallTime clock : {WallTime(hours(1)), right - 5 * year, right + 5 * year, right + 30 * year}) {
+    const test_support::TemporaryFolder folder;
+    const auto authority = Authority::create(folder.path(), RunId{1}, clock);
+    ASSERT_TRUE(authority.ok()) << authority.failure().message;
+    const auto once = validity_of(authority->certificate()).value();
+    const PeerIdentity node{authority->run(), PeerRole::kNode, "node1"};
+    const auto issued = validity_of(authority->issue(node, usual_validity(clock))->certificate).value();
+    for (const Validity& validity : {once, issued}) {
+      for (const WallTime later : {WallTime(hours(1)), right - 10 * year, right, right + 10 * year}) {
+        EXPECT_LT(validity.not_before, later);
+        EXPECT_GT(validity.not_after, later);
+        EXPECT_FALSE(is_due_for_renewal(validity, std::min(later, clock)));
+      }
+    }
+  }
+  EXPECT_GT(usual_validity(WallTime::max()).not_after, right) << "no overflow";
 }
 
 TEST(Credentials, ANewCertificateOfTheSameKeyHasAnotherSerialNumber) {

@@ -376,7 +376,7 @@ TEST_F(ControlEndpoint, ADribblingRequestEndsAtItsDeadline) {
 // The spawner's clock is right here; ours is what the test says.
 TEST_F(ControlEndpoint, ARefusalForTimesSaysWhoseClockIsToBeLookedAt) {
   const auto now = std::chrono::system_clock::now();
-  const TlsFiles mine = run.files(PeerRole::kNode, "mine");
+  const TlsFiles mine = run.files(PeerRole::kNode, "mine", {now - hours(24), now + hours(24 * 365)});
   const Failure refused = fail(Error::kRefused, "refused");
   for (const auto wrong : {now - hours(49), now + hours(24 * 400)}) {
     const Failure explained = explain_times(refused, mine, address(), wrong);
@@ -384,7 +384,7 @@ TEST_F(ControlEndpoint, ARefusalForTimesSaysWhoseClockIsToBeLookedAt) {
     EXPECT_NE(explained.message.find("look at the clock of this machine"), std::string::npos) << explained.message;
   }
   const Failure newcomer =
-      explain_times(refused, credential_files(run.path("nothing"), "node"), address(), now - hours(49));
+      explain_times(refused, credential_files(run.path("nothing"), "node"), address(), WallTime(-hours(1)));
   EXPECT_EQ(newcomer.error, Error::kUnreachable) << newcomer.message;
   EXPECT_NE(newcomer.message.find("the spawner's certificate"), std::string::npos) << newcomer.message;
 
