@@ -17,7 +17,7 @@ void note_unwritten(const MetricsOutbox& outbox) {
   if (outbox.unwritten() > 0) log_error("metrics", counted(outbox.unwritten(), "line"), " not in ", outbox.path());
 }
 
-void give_out(MetricsState& state, const MetricsOutput& output, WallTime now) {
+void give_out(MetricsState& state, const MetricsOutput& output, const BothClocks& now) {
   if (const auto news = state.outbox->write(output, now)) log_error("metrics", *news);
   if (state.settings.show) state.settings.show(output);
 }
@@ -28,13 +28,14 @@ void perform(Self self, std::vector<MetricsOutput> outputs) {
   auto& state = self->state;
   state.pulse->waiting(self->mailbox().size());
   *state.settings.work_end = state.core.work_end();
-  const WallTime now = SteadyClock().wall_now();
+  const BothClocks now = BothClocks::now();
   for (auto& output : outputs) {
     if (const auto steps = steps_at_end(output)) {
       const RunSummary& summary = state.summary->read_all();
       auto* last = std::get_if<FinalRecord>(&output);
       if (last != nullptr) last->goodput = summary.goodput().of(*steps);
-      give_out(state, summary.of(*steps, now, last != nullptr ? last->lost_tokens : 0), now);
+      const WallTime until = state.outbox->by_clock_of_last_line(now);
+      give_out(state, summary.of(*steps, until, last != nullptr ? last->lost_tokens : 0), now);
     }
     give_out(state, output, now);
     if (std::holds_alternative<FinalRecord>(output)) note_unwritten(*state.outbox);

@@ -82,10 +82,11 @@ Result<Reached> base_of(const RunDirectory& run, const Config& now, const std::o
       compose(checkpoint_folder(checkpoints, *told).string(), ", of which ", run.metrics(), " tells, is not there"));
 }
 
-Result<Branch> newest_in_journal(const RunDirectory& run) {
+Result<Branch> newest_in_journal(const RunDirectory& run, const Config& now) {
   if (!is_there(run.journal())) return Branch{};
   const auto journal = open_journal(run.journal());
   if (!journal) return journal.failure();
+  if (Status whole = check_journal_has_checkpoints(run, now, **journal); !whole) return whole.failure();
   return newest_branch(**journal);
 }
 
@@ -145,7 +146,7 @@ Result<BranchRecord> look_at_branch(const RunDirectory& run, const BranchPlan& p
   if (!base) return base.failure();
   const Config was = config_of(base->branch, plan.was, branches_told_by(run.metrics()));
   if (Status end = check_round_end(was, now, base->steps); !end) return end.failure();
-  const auto in_journal = newest_in_journal(run);
+  const auto in_journal = newest_in_journal(run, now);
   if (!in_journal) return in_journal.failure();
   const std::vector<Branch> known = {base->branch, *in_journal, steps_told_by(run).branch, branch_begun_in(run)};
   return BranchRecord{plan.wish.name, number_after(known), base->steps, plan.changes, corpus_sha256};

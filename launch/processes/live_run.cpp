@@ -19,10 +19,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kAskPause{100};
 
-// Returns whether one process trained the newest step: it writes no journal.
+// Returns whether one process trained the newest step, or began a run that has none: it writes no journal, and a
+// spawner makes one before the first line.
 bool was_in_one_process(const RunDirectory& run) {
   const auto step = newest_step_told_by(run.metrics());
-  return step && commit_told_by(run.metrics(), *step).value == 0;
+  std::error_code error;
+  if (!step) return !std::filesystem::exists(run.journal(), error);
+  return commit_told_by(run.metrics(), *step) == JournalPosition{};
 }
 
 // One process has the run: it keeps no journal, or the newest step was trained without one.
@@ -41,6 +44,17 @@ bool is_spawner_kept(const RunLocator& where) {
   if (!RunHold::is_taken(run)) return false;
   const auto end = end_told_by(run.metrics());
   return !end || end == RunEventKind::kFailed;
+}
+
+// A copy of a directory whose run goes on elsewhere: orders would reach that run. Of a run that is over nobody is
+// there.
+Failure is_copied(const RunDirectory& run, const SpawnerAddress& address) {
+  const std::string path = run.root.string();
+  return fail(is_run_over(path) ? Error::kUnreachable : Error::kUsage,
+              compose(path, " is a copy: its spawner.json tells of the spawner of ", address.directory->path, " on ",
+                      address.directory->host, "; name that directory by --run, or its spawner by --spawner ",
+                      host_port_text(address.control), " --certs ", shell_word(run.certs()),
+                      "; to go on in the copy, with the other run ended: shoal train --resume ", shell_word(path)));
 }
 
 }  // namespace
@@ -94,6 +108,9 @@ Result<ControlClient> client_of(const RunLocator& where) {
   const RunDirectory run{where.run_directory};
   const auto address = read_spawner_json(run);
   if (!address) return address.failure();
+  if (address->directory && !is_same_directory(*address->directory, identity_of(run))) {
+    return is_copied(run, *address);
+  }
   return ControlClient::create(credential_files(run.certs(), "operator"), address->control);
 }
 

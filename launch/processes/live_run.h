@@ -28,7 +28,8 @@ struct RunLocator {
 // Returns a sentence for a person who looks at a run that is over or stands still: no process is there to ask.
 [[nodiscard]] Failure explain_silence(const RunLocator& where, Failure failure);
 
-// Connects to nobody yet. Errors: kUnreachable (no spawner has started there), kIo, kInvalidData.
+// Connects to nobody yet. Errors: kUnreachable (no spawner has started there), kUsage (the directory is a copy, and its
+// spawner that of another one), kIo, kInvalidData.
 [[nodiscard]] Result<ControlClient> client_of(const RunLocator& where);
 
 // What the spawner says of its run (GET /v1/status), asked once.

@@ -1,6 +1,10 @@
 // Makes and describes run directories.
 #include "launch/processes/run_directory.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <climits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
@@ -96,6 +100,12 @@ Result<SpawnerAddress> read_address(const RunDirectory& run, const std::string& 
     const auto control = parse_host_port(json.at("address").get<std::string>());
     if (!control) return control.failure();
     SpawnerAddress address{*control, json.at("pid").get<std::uint64_t>(), json.at("run").get<std::string>()};
+    if (json.contains("directory")) {
+      const auto& directory = json["directory"];
+      address.directory =
+          DirectoryIdentity{directory.at("host").get<std::string>(), directory.at("path").get<std::string>(),
+                            directory.at("device").get<std::uint64_t>(), directory.at("inode").get<std::uint64_t>()};
+    }
     if (!json.contains("storage")) return address;
     const auto storage = parse_host_port(json["storage"].get<std::string>());
     if (!storage) return storage.failure();
@@ -192,7 +202,33 @@ Status write_spawner_json(const RunDirectory& run, const SpawnerAddress& address
   nlohmann::ordered_json json{
       {"address", text}, {"control", "https://" + text}, {"pid", address.pid}, {"run", address.run}};
   if (address.storage) json["storage"] = host_port_text(*address.storage);
-  return replace_file(run.spawner_json(), json.dump(2) + "\n");
+  const DirectoryIdentity directory = identity_of(run);
+  json["directory"] = {
+      {"host", directory.host}, {"path", directory.path}, {"device", directory.device}, {"inode", directory.inode}};
+  constexpr int kIndent = 2;
+  const std::string written = json.dump(kIndent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return replace_file(run.spawner_json(), written + "\n");
+}
+
+DirectoryIdentity identity_of(const RunDirectory& run) {
+  DirectoryIdentity identity;
+  char host[HOST_NAME_MAX + 1] = {};
+  if (::gethostname(host, sizeof host - 1) == 0) identity.host = host;
+  std::error_code error;
+  const auto path = std::filesystem::canonical(run.root, error);
+  identity.path = (error ? run.root : path).string();
+  struct ::stat facts {};
+  if (::stat(run.root.c_str(), &facts) == 0) {
+    identity.device = facts.st_dev;
+    identity.inode = facts.st_ino;
+  }
+  return identity;
+}
+
+bool is_same_directory(const DirectoryIdentity& one, const DirectoryIdentity& other) {
+  const bool is_one_inode = one.inode != 0 && one.inode == other.inode;
+  if (one.host != other.host) return is_one_inode;
+  return one.path == other.path || (is_one_inode && one.device == other.device);
 }
 
 Result<SpawnerAddress> read_spawner_json(const RunDirectory& run) { return read_address(run, run.spawner_json()); }

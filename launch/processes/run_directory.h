@@ -53,12 +53,25 @@ struct RunDirectory {
   }
 };
 
+// Says which directory a spawner has: another copy of it has the same files and certificates. A directory that was
+// moved keeps device and inode, one that is mounted anew its path, one that another machine mounts its inode. A
+// snapshot of its disk has another device.
+struct DirectoryIdentity {
+  std::string host;
+  std::string path;  // canonical
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+};
+[[nodiscard]] DirectoryIdentity identity_of(const RunDirectory& run);
+[[nodiscard]] bool is_same_directory(const DirectoryIdentity& one, const DirectoryIdentity& other);
+
 // What a command needs to find a live run.
 struct SpawnerAddress {
   HostPort control;
   std::uint64_t pid = 0;
   std::string run;
-  std::optional<HostPort> storage{};  // the address that storage was told to listen at; none: any free port
+  std::optional<HostPort> storage{};             // the address that storage was told to listen at; none: any free port
+  std::optional<DirectoryIdentity> directory{};  // of the run, as the spawner found it; none: an older version wrote it
 };
 
 // Makes folders, authority and credentials that are not there yet, and writes the resolved configuration. Safe to
@@ -91,6 +104,7 @@ struct SpawnerAddress {
 // Returns " --steps N", for a command that a person is given to go on as far; empty where no --steps was given.
 [[nodiscard]] std::string steps_words(std::optional<std::uint64_t> stop_at);
 
+// Adds which directory it is.
 [[nodiscard]] Status write_spawner_json(const RunDirectory& run, const SpawnerAddress& address);
 // Errors: kUnreachable when there is none (no spawner has started here), kInvalidData.
 [[nodiscard]] Result<SpawnerAddress> read_spawner_json(const RunDirectory& run);

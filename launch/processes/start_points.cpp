@@ -7,6 +7,7 @@
 #include "launch/say.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/storage/checkpoint_claim.h"
 #include "runtime/storage/checkpoint_reader.h"
 #include "runtime/trace/metrics/branches/branch_record.h"
@@ -110,6 +111,40 @@ bool is_at_begin_of(const std::optional<BranchRecord>& begun, const std::optiona
   return begun && (!saved || Branch{saved->branch} < begun->branch);
 }
 
+constexpr std::size_t kEntriesAtOnce = 64;
+
+// Returns the state that an entry speaks of; that of nothing where it speaks of none.
+Reached reached_in(const JournalEntry& entry) {
+  if (const auto* commit = std::get_if<Commit>(&entry.body)) return {entry.branch, commit->step.value + 1};
+  if (const auto* added = std::get_if<AddReplica>(&entry.body)) return {entry.branch, added->version};
+  return {};
+}
+
+// Returns how far the commits of a journal with entries go, and the states that its branches begin with.
+Result<Reached> committed_in(JournalStore& journal) {
+  JournalPosition after = journal.begins_after();
+  Reached furthest;
+  if (after.value > 0) {
+    const auto past = journal.snapshot();
+    if (!past) return past.failure();
+    furthest = {past->view.branch, past->view.committed_steps};
+  }
+  while (after < journal.last_position()) {
+    const auto entries = journal.load(after, kEntriesAtOnce);
+    if (!entries) return entries.failure();
+    for (const JournalEntry& entry : *entries) furthest = std::max(furthest, reached_in(entry));
+    after = entries->back().position;
+  }
+  return furthest;
+}
+
+// True when one process made this state, of whose steps no journal has an entry: it trained the last of them, or began
+// a branch there and has trained none.
+bool is_of_one_process(const RunDirectory& run, const Reached& saved) {
+  const auto commit = commit_told_by(run.metrics(), {saved.branch, StepId{saved.steps - 1}});
+  return commit ? commit->value == 0 : start_without_steps(run.metrics()) == saved.steps;
+}
+
 constexpr const char* kRestore = "; restore it from a copy, with its -wal file";
 
 }  // namespace
@@ -159,6 +194,24 @@ Status check_run_goes_so_far(const RunDirectory& run, const Config& config, std:
                                      begun->step, " steps; they are counted from the run's beginning"));
 }
 
+Status check_journal_has_checkpoints(const RunDirectory& run, const Config& config, JournalStore& journal) {
+  if (journal.last_position().value == 0) return Done{};
+  const auto manifest = newest_manifest(SavedStates{run, config, {}, {}});
+  const bool is_ours = manifest && manifest->run == run_text(journal.run()) && manifest->step > 0;
+  if (!is_ours) return Done{};
+  const auto has = committed_in(journal);
+  if (!has) return has.failure();
+  const Reached saved{Branch{manifest->branch}, manifest->step};
+  if (saved <= *has || is_of_one_process(run, saved)) return Done{};
+  const auto folder = run.checkpoints(config);
+  return fail(Error::kInvalidData,
+              compose(run.journal(), " ends after ", counted(has->steps, "step"), " of branch ", has->branch,
+                      ", before the checkpoint ", checkpoint_folder(folder, saved.steps).string(),
+                      " of this run after ", counted(saved.steps, "step"), " of branch ", saved.branch,
+                      ": it is an older copy, or the run went on elsewhere", kRestore,
+                      "; to train again what is missing, move the newer checkpoints out of ", folder.string()));
+}
+
 Status check_journal(const SavedStates& saved, JournalStore& journal, bool is_restarted) {
   const std::string path = saved.run.journal();
   const JournalPosition end = journal.last_position();
@@ -168,15 +221,7 @@ Status check_journal(const SavedStates& saved, JournalStore& journal, bool is_re
     return fail(Error::kInvalidData,
                 compose(path, " is empty or was gone, and ", saved.run.metrics(), " tells of its entries", kRestore));
   }
-  const auto manifest = newest_manifest(saved);
-  const bool is_ours = manifest && manifest->run == run_text(saved.id) && manifest->step > 0;
-  if (is_ours) {
-    const WrittenStep newest{Branch{manifest->branch}, StepId{manifest->step - 1}};
-    if (commit_told_by(saved.run.metrics(), newest) > end) {
-      return fail(Error::kInvalidData, compose(path, " ends before the checkpoint after ", manifest->step,
-                                               " steps, whose entries it had", kRestore));
-    }
-  }
+  if (Status whole = check_journal_has_checkpoints(saved.run, saved.config, journal); !whole) return whole;
   if (told <= end) return Done{};
   const std::string lost = compose(path, " ends with entry ", end, ", and ", saved.run.metrics(), " tells of entry ",
                                    told, ": it is damaged, or a copy that was made while the run went on");

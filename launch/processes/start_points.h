@@ -54,10 +54,15 @@ struct SavedStates {
 [[nodiscard]] Status check_run_goes_so_far(const RunDirectory& run, const Config& config,
                                            std::optional<std::uint64_t> stop_at);
 
-// Whether the journal is the whole one of this run: one that is gone, or that ends before the newest checkpoint, would
-// give steps, branches and numbers of actors a second time; and so would one that lost its end while nodes live that
-// know of it (is_restarted). A copy that was made while the run went on may lack its end: a person is told.
-// Errors: kInvalidData with what to do, kIo.
+// Refuses a journal with entries that ends before the newest checkpoint of its run, as in a copy of the run's directory
+// beside a checkpoint.dir that goes on: its steps, branches and numbers of actors would be given a second time. Steps
+// that one process trained are in no journal; metrics.jsonl tells of them. Errors: kInvalidData with what to do, kIo.
+[[nodiscard]] Status check_journal_has_checkpoints(const RunDirectory& run, const Config& config,
+                                                   JournalStore& journal);
+
+// Checks that the journal is the whole one of this run: not one that is gone, that ends before the newest checkpoint
+// (above), or that lost its end while nodes live that know of it (is_restarted). A copy that was made while the run
+// went on may lack its end: a person is told. Errors: kInvalidData with what to do, kIo.
 [[nodiscard]] Status check_journal(const SavedStates& saved, JournalStore& journal, bool is_restarted);
 
 // What the newest manifest says, unverified: quick, whatever the model's size.

@@ -225,7 +225,8 @@ void add_data_and_batch(std::vector<ConfigKey>& keys) {
   data.add("tokenizer", FIELD(data.tokenizer), "", kStay,
            "what a token is: \"bytes\" (a vocabulary of 256), \"gpt2\" (50257), or the path of a .tiktoken file");
   data.add("validation_fraction", FIELD(data.validation_fraction), "", kStay,
-           "share of the tokens, at the end of the text, that is never trained on")
+           "share of the tokens, at the end of the text, that is never trained on; what is left for training must "
+           "have twice model.context tokens, and the share one more than model.context")
       .range = {0, 1, true, true};
 
   Section batch(keys, "batch");

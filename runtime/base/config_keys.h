@@ -74,6 +74,9 @@ struct ConfigKey {
 // Describes the values that the key takes: "an integer of at least 1 (steps)".
 [[nodiscard]] std::string describe_expected(const ConfigKey& key);
 
+// Describes the bounds of its numbers, as "1 to 1024" or "above 0"; empty: none, or its values are no numbers.
+[[nodiscard]] std::string describe_bounds(const ConfigKey& key);
+
 // The value as the key's type (an integer where a real is wanted becomes one), in range and among the choices.
 // Errors: kUsage saying what was expected; the caller adds where the value stood.
 [[nodiscard]] Result<KeyValue> check_value(const ConfigKey& key, KeyValue value);

@@ -82,11 +82,11 @@ std::vector<std::string> resume_conflicts(const Config& saved, const Config& now
 }
 
 std::string config_table_markdown() {
-  std::string text = "| key | type | unit | default | meaning |\n|---|---|---|---|---|\n";
+  std::string text = "| key | type | range | unit | default | meaning |\n|---|---|---|---|---|---|\n";
   for (const auto& key : config_keys()) {
     const std::string standard = key.default_text.empty() ? "" : "`" + key.default_text + "`";
-    text += compose("| `", key.path(), "` | ", type_name(key), " | ", key.unit, " | ", standard, " | ", key.meaning,
-                    " |\n");
+    text += compose("| `", key.path(), "` | ", type_name(key), " | ", describe_bounds(key), " | ", key.unit, " | ",
+                    standard, " | ", key.meaning, " |\n");
   }
   return text;
 }

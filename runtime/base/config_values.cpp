@@ -48,9 +48,12 @@ std::string list_quoted(const std::vector<std::string>& words) {
   return out;
 }
 
+// True for an upper bound that says more than the type of the number does.
+bool is_bound(double most) { return std::isfinite(most) && most < std::numeric_limits<int>::max(); }
+
 std::string describe_range(const KeyRange& range) {
   const bool has_least = std::isfinite(range.least);
-  const bool has_most = std::isfinite(range.most) && range.most < std::numeric_limits<int>::max();
+  const bool has_most = is_bound(range.most);
   const std::string least = compose(range.least_excluded ? " above " : " of at least ", number_text(range.least));
   const std::string most = compose(range.most_excluded ? "below " : "at most ", number_text(range.most));
   if (has_least && has_most) return least + " and " + most;
@@ -194,6 +197,18 @@ KeyValue value_from(KeyType type, std::string_view text) {
 
 std::string describe_expected(const ConfigKey& key) {
   return describe_type(key) + (key.unit.empty() ? "" : " (" + key.unit + ")");
+}
+
+std::string describe_bounds(const ConfigKey& key) {
+  const bool has_numbers = key.type != KeyType::kBoolean && key.type != KeyType::kText && key.type != KeyType::kChoice;
+  const KeyRange& range = key.range;
+  const bool has_most = has_numbers && is_bound(range.most);
+  if (!has_numbers || (!std::isfinite(range.least) && !has_most)) return "";
+  const std::string least = compose(range.least_excluded ? "above " : "", number_text(range.least));
+  const std::string most = compose(range.most_excluded ? "below " : "", number_text(range.most));
+  if (!std::isfinite(range.least)) return compose(range.most_excluded ? "" : "at most ", most);
+  if (!has_most) return compose(range.least_excluded ? "" : "at least ", least);
+  return compose(least, " to ", most);
 }
 
 Result<KeyValue> check_value(const ConfigKey& key, KeyValue value) {

@@ -14,6 +14,7 @@
 #include "runtime/data/command.h"
 #include "runtime/data/fetch.h"
 #include "runtime/data/r_data.h"
+#include "runtime/data/shards/shard_set.h"
 
 namespace shoal {
 namespace {
@@ -226,6 +227,12 @@ Status check_kind_of_text(const std::string& named, const fs::path& folder, cons
                                 : is_folder && is_folder_of_texts(place)
                                     ? "folders of texts (none of its files ends in .bin)"
                                     : "";
+  const auto no_shard = kind.empty() ? first_of_no_shards(place) : std::nullopt;
+  if (no_shard) {
+    return fail(Error::kUsage,
+                compose(named, ": a pattern names shards of tokens (.bin), and ", no_shard->string(),
+                        " is none; give the path of one text file, as `cat ", path, "` makes it of several"));
+  }
   if (kind.empty()) return Done{};
   return fail(Error::kUsage,
               compose(named, ": ", kind, " are not in this version, which reads one text file, or shards ",

@@ -5,12 +5,25 @@
 #include <charconv>
 #include <cmath>
 
+#include "messages/printable.h"
+
 namespace shoal {
 namespace {
 
+// Takes the place of what is no character of XML, though one of UTF-8: U+FFFE and U+FFFF.
+std::string of_xml(std::string text) {
+  for (const std::string_view none : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"}) {
+    for (std::size_t at = text.find(none); at != std::string::npos; at = text.find(none)) {
+      text.replace(at, none.size(), "?");
+    }
+  }
+  return text;
+}
+
+// A name may hold any bytes, as that of a directory.
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : of_xml(printable(text, TextShape::kLines))) {
     switch (c) {
       case '<': out += "&lt;"; break;
       case '>': out += "&gt;"; break;

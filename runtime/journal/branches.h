@@ -7,15 +7,17 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 
 #include "runtime/journal/view.h"
 
 namespace shoal {
 
-// Says how far a history of steps has come.
+// Says how far a history of steps has come: a later branch is further, whatever its steps.
 struct Reached {
   Branch branch;
   std::uint64_t steps = 0;  // applied
+  friend auto operator<=>(const Reached&, const Reached&) = default;
 };
 
 // Returns the branch of what is trained from a saved state on. `told`: the steps that metrics.jsonl records. If

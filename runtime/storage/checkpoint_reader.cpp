@@ -101,8 +101,15 @@ bool is_unreadable(const Failure& failure, const std::filesystem::path& folder) 
 // Content of a folder of checkpoints, newest first.
 struct Listed {
   std::vector<Age> ages;
+  std::vector<std::uint64_t> bare{};        // steps whose folder has no manifest; no writer leaves such a one
   std::optional<std::string> unreadable{};  // why not all could be read
 };
+
+// True for a folder that has the name of a finished checkpoint, and lost its manifest.
+bool is_bare(const std::filesystem::path& folder) {
+  std::error_code error;
+  return folder.filename().string().starts_with(kStepPrefix) && std::filesystem::is_directory(folder, error);
+}
 
 Listed list_ages(const std::filesystem::path& checkpoints, const std::string& run, std::uint64_t not_beyond) {
   Listed listed;
@@ -110,7 +117,11 @@ Listed list_ages(const std::filesystem::path& checkpoints, const std::string& ru
   for (std::filesystem::directory_iterator entry(checkpoints, error), end; !error && entry != end;
        entry.increment(error)) {
     const auto step = step_of(entry->path().filename().string());
-    if (!step || *step > not_beyond || is_gone(entry->path() / kManifest)) continue;
+    if (!step || *step > not_beyond) continue;
+    if (is_gone(entry->path() / kManifest)) {
+      if (is_bare(entry->path())) listed.bare.push_back(*step);
+      continue;
+    }
     const bool is_found_here = checkpoint_folder(checkpoints, *step).filename() == entry->path().filename();
     if (!is_found_here) continue;
     const auto manifest = read_manifest(entry->path());
@@ -124,7 +135,12 @@ Listed list_ages(const std::filesystem::path& checkpoints, const std::string& ru
   const bool is_there = error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory;
   if (error && is_there) listed.unreadable = compose("cannot read ", checkpoints.string(), ": ", error.message());
   std::sort(listed.ages.begin(), listed.ages.end(), std::greater<>());
+  std::sort(listed.bare.begin(), listed.bare.end(), std::greater<>());
   return listed;
+}
+
+std::string without_manifest(const std::filesystem::path& folder) {
+  return compose(folder.string(), " is no checkpoint: it has no manifest.json");
 }
 
 Failure no_such_step(const std::filesystem::path& checkpoints, const std::string& run, std::uint64_t step) {
@@ -168,7 +184,7 @@ std::vector<std::uint64_t> list_checkpoints(const std::filesystem::path& checkpo
 
 Result<Checkpoint> Checkpoint::open(const std::filesystem::path& folder, const std::string& run) {
   if (is_gone(folder / kManifest)) {
-    return fail(Error::kInvalidData, compose(folder.string(), " is no checkpoint: it has no manifest.json"));
+    return fail(Error::kInvalidData, without_manifest(folder));
   }
   auto manifest = read_manifest(folder);
   if (!manifest) return manifest.failure();
@@ -256,6 +272,11 @@ FoundCheckpoint newest_of(const Listed& listed, const std::filesystem::path& che
     } else {
       pass_over(opened.failure(), folder);
     }
+  }
+  for (const std::uint64_t step : listed.bare) {
+    const auto folder = folder_of_step(checkpoints, step);
+    const bool is_later = found.checkpoint && step > found.checkpoint->manifest().step;
+    if (is_later && checkpoint_folder(checkpoints, step) == folder) found.skipped.push_back(without_manifest(folder));
   }
   return found;
 }

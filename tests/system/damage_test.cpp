@@ -213,6 +213,26 @@ TEST(Damage, AJournalThatEndsBeforeTheNewestCheckpointIsNamedWithWhatToDo) {
   EXPECT_EQ(scene.run_to_end({"train", "--resume", scene.run().string()}), 0);
 }
 
+// The whole directory was restored from a copy; its checkpoints lie elsewhere and went on. Nothing in it tells of them.
+TEST(Damage, ADirectoryThatIsOlderThanItsCheckpointsIsNamedWithWhatToDo) {
+  ProcessScene scene;
+  const fs::path checkpoints = scene.folder() / "checkpoints";
+  SmallRun run = with_checkpoints();
+  run.sets.push_back("checkpoint.dir=" + checkpoints.string());
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", run, {"--steps", "6"})), 0);
+  fs::copy(scene.run(), scene.folder() / "early", fs::copy_options::recursive);
+  ASSERT_EQ(scene.run_to_end({"train", "--resume", scene.run().string(), "--steps", "10"}), 0);
+  fs::rename(scene.run(), scene.folder() / "late");
+  fs::copy(scene.folder() / "early", scene.run(), fs::copy_options::recursive);
+  expect_resume_refused(scene, "journal.db ends after 6 steps", "move the newer checkpoints out of");
+  EXPECT_EQ(scene.run_to_end({"train", "--resume", scene.run().string(), "--branch", "b", "--from", "6"}), 3)
+      << "it would take the checkpoints of the other one";
+  EXPECT_TRUE(fs::exists(checkpoints / "step_10"));
+  fs::remove_all(scene.run());
+  fs::rename(scene.folder() / "late", scene.run());
+  EXPECT_EQ(scene.run_to_end({"train", "--resume", scene.run().string()}), 0);
+}
+
 // The other journal's entries would be taken for this run's: what was lost, left out and counted is in them.
 TEST(Damage, AJournalOfAnotherRunIsNamedWithWhatToDo) {
   ProcessScene scene;

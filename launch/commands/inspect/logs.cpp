@@ -1,10 +1,12 @@
 // `shoal logs`: reads the files of the run directory, so that it also works when nothing of the run is alive any more.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "launch/commands/inspect/inspect.h"
@@ -13,6 +15,8 @@
 #include "launch/say.h"
 #include "messages/printable.h"
 #include "runtime/base/arithmetic/nearest.h"
+#include "runtime/base/file.h"
+#include "runtime/base/text/json_fields.h"
 #include "runtime/cluster/operate/log_names.h"
 
 namespace shoal {
@@ -67,6 +71,28 @@ Failure no_log(const LogsOptions& options, const std::vector<std::string>& there
                       "; there are logs of:", list.empty() ? " nobody" : list));
 }
 
+// Returns whether a process of that name was ever in the run. Reads from the end.
+bool has_joined(const RunDirectory& run, const std::string& name) {
+  bool is_told = false;
+  const auto file = open_input(run.metrics());
+  if (!file) return false;
+  (void)read_lines_back(*file, [&](std::string_view line) {
+    if (!line.starts_with(R"({"event":"joined",)")) return false;
+    is_told = text_field(nlohmann::json::parse(line, nullptr, false), "subject") == name;
+    return is_told;
+  });
+  return is_told;
+}
+
+// Refuses a worker that its keeper never had: the lines of its log are of others.
+Status check_was_there(const RunDirectory& run, const LogsOptions& options, const std::vector<std::string>& nodes) {
+  const auto worker = worker_in_log_of_keeper(options.name, nodes);
+  if (!worker || has_joined(run, *worker)) return Done{};
+  const std::string keeper = worker->substr(0, worker->find(':'));
+  return fail(Error::kUsage, compose("no worker ", *worker, " has joined the run in ", options.run_directory,
+                                     "; what all workers of ", keeper, " write is in the log of ", keeper));
+}
+
 }  // namespace
 
 Result<int> run_logs(const LogsOptions& options) {
@@ -77,6 +103,9 @@ Result<int> run_logs(const LogsOptions& options) {
   std::vector<std::string> nodes;
   std::copy_if(there.begin(), there.end(), std::back_inserter(nodes), is_node);
   const LogPlace place = log_place(options.name, nodes);
+  const bool is_there = std::ranges::any_of(
+      place.files, [&](const std::string& file) { return std::binary_search(there.begin(), there.end(), file); });
+  if (Status known = is_there ? check_was_there(run, options, nodes) : Done{}; !known) return known.failure();
   std::map<std::string, Tail> tails;
   for (const std::string& file : place.files) {
     if (std::binary_search(there.begin(), there.end(), file)) tails.emplace(file, Tail(run.log_of(file)));

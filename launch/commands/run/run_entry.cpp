@@ -246,6 +246,11 @@ void say_how_to_go_on(std::string_view command, const std::string& directory, in
   const auto now = code == exit_code(Error::kDiverged) ? read_run_config(directory) : Result<Config>(Config{});
   if (code != exit_code(Error::kDiverged) || !now) return;
   const RunDirectory run{directory};
+  if (skipped_from(run.metrics()) == 0U) {
+    const bool is_imported = read_manifest(checkpoint_folder(run.checkpoints(*now), 0)).ok();
+    say(advice_on_first_weights(command, directory, *now, is_imported));
+    return;
+  }
   const auto told = branches_told_by(run.metrics());
   const StateLeft state = newest_state(run, *now, told);
   say(advice_text(command, directory, state, advised_changes(state.config, *now, told), *now));

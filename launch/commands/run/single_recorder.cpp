@@ -21,12 +21,12 @@ SingleRecorder::SingleRecorder(RecorderSettings settings)
 
 void SingleRecorder::write(const MetricsOutput& output) {
   settings_.show(output);
-  if (const auto news = outbox_.write(output, SteadyClock().wall_now())) say("warning: ", *news);
+  if (const auto news = outbox_.write(output, BothClocks::now())) say("warning: ", *news);
 }
 
 void SingleRecorder::write_failure(const RunEvent& failed) {
   SummaryReader lines(settings_.path);
-  write(lines.read_all().of(failed.step, SteadyClock().wall_now()));
+  write(lines.read_all().of(failed.step, outbox_.by_clock_of_last_line(BothClocks::now())));
   write(failed);
 }
 
@@ -35,7 +35,7 @@ void SingleRecorder::write_last(FinalRecord record) {
   const RunSummary& summary = lines.read_all();
   record.goodput = summary.goodput().of(record.steps);
   record.lost_tokens = summary.goodput().thrown_away(record.steps);
-  write(summary.of(record.steps, SteadyClock().wall_now(), record.lost_tokens));
+  write(summary.of(record.steps, outbox_.by_clock_of_last_line(BothClocks::now()), record.lost_tokens));
   write(record);
   if (outbox_.unwritten() > 0) say("warning: ", counted(outbox_.unwritten(), "line"), " not in ", outbox_.path());
 }

@@ -63,6 +63,14 @@ bool is_planned(std::string_view name, const PipelineConfig& pipeline, const std
   return (kind == "router" || kind == "tracer" || kind == "node_agent") && has_file(place);
 }
 
+std::optional<std::string> worker_in_log_of_keeper(std::string_view name, const std::vector<std::string>& files) {
+  const std::string_view worker = name.substr(name.find('/') + 1);
+  const std::size_t colon = worker.find(':');
+  const bool is_of_stage = name.starts_with("stage/") || name.starts_with("sync_group/");
+  if (is_of_stage || colon == std::string_view::npos || worker.substr(colon + 1) == "0") return std::nullopt;
+  return file_of(worker, files) == worker.substr(0, colon) ? std::optional(std::string(worker)) : std::nullopt;
+}
+
 LogPlace log_place(std::string_view name, const std::vector<std::string>& nodes) {
   const std::size_t slash = name.find('/');
   const std::string_view kind = name.substr(0, slash);

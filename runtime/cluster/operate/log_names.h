@@ -24,6 +24,11 @@ struct LogPlace {
 // nodes: those with a log file. A stage may have run on any of them.
 [[nodiscard]] LogPlace log_place(std::string_view name, const std::vector<std::string>& nodes);
 
+// Returns the worker of the name, as "node2:1", where its lines would stand in its keeper's log, among those of the
+// other workers; nothing: it has a log of its own, is the first one, or the name is of no worker.
+[[nodiscard]] std::optional<std::string> worker_in_log_of_keeper(std::string_view name,
+                                                                 const std::vector<std::string>& files);
+
 // True when the run was to have an actor of that name, or has a process of it, which may have written nothing yet. A
 // replica beyond pipeline.replicas is known by what it has written only. files: all that are there.
 [[nodiscard]] bool is_planned(std::string_view name, const PipelineConfig& pipeline,

@@ -258,6 +258,14 @@ bool are_same_and_more(std::string_view before, std::string_view now) {
   return lacked_by(now, before).empty() && !lacked_by(before, now).empty();
 }
 
+std::optional<fs::path> first_of_no_shards(const fs::path& pattern) {
+  auto paths = is_pattern(pattern) ? that_match(pattern) : Result<ShardPaths>(ShardPaths{});
+  if (!paths || paths->empty()) return std::nullopt;
+  const auto is_shard = [](const fs::path& path) { return path.extension() == kSuffix || begins_as_a_shard(path); };
+  if (std::ranges::any_of(*paths, is_shard)) return std::nullopt;
+  return *std::ranges::min_element(*paths);
+}
+
 Result<std::optional<ShardPaths>> find_shards(const fs::path& corpus) {
   std::error_code error;
   const bool is_folder = fs::is_directory(corpus, error);

@@ -30,6 +30,10 @@ using ShardPaths = std::vector<std::filesystem::path>;
 // NAME_000003.bin); in each folder, where folders hold files of one name.
 [[nodiscard]] Result<std::optional<ShardPaths>> find_shards(const std::filesystem::path& corpus);
 
+// Returns the first file that a pattern matches where none of those is a shard: texts, as a rule. Nothing: it matches a
+// shard or nothing at all, or is no pattern.
+[[nodiscard]] std::optional<std::filesystem::path> first_of_no_shards(const std::filesystem::path& pattern);
+
 // Shards and what a list calls them, in its order.
 struct ListedShards {
   ShardPaths paths;

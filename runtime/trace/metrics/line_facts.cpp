@@ -106,6 +106,10 @@ LineFacts step_facts(std::string_view line) {
 
 }  // namespace
 
+std::int64_t clock_set_ms(std::string_view line) {
+  return is_whole(line) ? number_at<std::int64_t>(line, "\"clock_set_ms\":").value_or(0) : 0;
+}
+
 LineFacts facts_of(std::string_view line) {
   static constexpr std::string_view kEvent = "{\"event\":\"";
   if (line.starts_with(kStepLineBegin)) return step_facts(line);

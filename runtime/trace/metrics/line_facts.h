@@ -48,5 +48,7 @@ struct EventFacts {
 // Holds nothing where the line is torn, or says neither. The texts are parts of the line.
 using LineFacts = std::variant<std::monostate, StepFacts, EventFacts>;
 [[nodiscard]] LineFacts facts_of(std::string_view line);
+// Returns by how many ms the machine's clock was set before this line; 0: the line does not say so.
+[[nodiscard]] std::int64_t clock_set_ms(std::string_view line);
 
 }  // namespace shoal

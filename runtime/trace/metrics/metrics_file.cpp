@@ -107,14 +107,26 @@ std::optional<WrittenStep> newest_step_told_by(const std::string& path) {
   return told;
 }
 
-JournalPosition commit_told_by(const std::string& path, const WrittenStep& step) {
+std::optional<JournalPosition> commit_told_by(const std::string& path, const WrittenStep& step) {
   std::optional<JournalPosition> told;
   read_back(path, [&](std::string_view line) {
     const auto json = parse(line);
     if (step_of(json) == step) told = position_of(json);
     return told.has_value();
   });
-  return told.value_or(JournalPosition{});
+  return told;
+}
+
+std::optional<std::uint64_t> start_without_steps(const std::string& path) {
+  std::optional<std::uint64_t> start;
+  read_back(path, [&start](std::string_view line) {
+    const auto json = parse(line);
+    const auto kind = run_event_kind(text_field(json, "event").value_or(""));
+    const bool is_start = kind == RunEventKind::kResumed || kind == RunEventKind::kRolledBack;
+    if (is_start) start = count_field(json, "step");
+    return is_start || step_of(json).has_value();
+  });
+  return start;
 }
 
 JournalPosition newest_entry_told_by(const std::string& path) {

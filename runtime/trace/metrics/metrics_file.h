@@ -22,9 +22,13 @@ namespace shoal {
 // The newest step that a line tells of; nothing: none does. Reads from the end.
 [[nodiscard]] std::optional<WrittenStep> newest_step_told_by(const std::string& path);
 
-// Returns the journal position of this step's commit, by the step's line; 0: no line tells, or one process trained it
-// without a journal. Reads from the end, no further back than that line.
-[[nodiscard]] JournalPosition commit_told_by(const std::string& path, const WrittenStep& step);
+// Returns the journal position of this step's commit, by the step's line; 0: one process trained it without a journal.
+// Nothing: no line tells of the step. Reads from the end, no further back than that line.
+[[nodiscard]] std::optional<JournalPosition> commit_told_by(const std::string& path, const WrittenStep& step);
+
+// Returns the steps applied in the state that the newest start of the run went on from, where no step's line follows;
+// nothing: one does, or the run began with nothing. Reads from the end.
+[[nodiscard]] std::optional<std::uint64_t> start_without_steps(const std::string& path);
 
 // The newest entry of the journal that a line tells of; 0: none does. Reads from the end.
 [[nodiscard]] JournalPosition newest_entry_told_by(const std::string& path);

@@ -26,12 +26,19 @@ Result<WrittenLines> MetricsOutbox::open() {
   return file_->written();
 }
 
-std::optional<std::string> MetricsOutbox::write(const MetricsOutput& output, WallTime now) {
+WallTime MetricsOutbox::by_clock_of_last_line(const BothClocks& now) const {
+  const std::chrono::duration<double, std::milli> by(clock_.set_by_ms(now));
+  return now.wall - std::chrono::duration_cast<WallTime::duration>(by);
+}
+
+std::optional<std::string> MetricsOutbox::write(const MetricsOutput& output, const BothClocks& now) {
   std::string line = std::visit([](const auto& record) { return to_json_line(record); }, output);
   if (line.empty()) return std::nullopt;
   const bool has_waited = !refusal_.empty();
-  keep({with_time(std::move(line), now), std::visit(StepOf{}, output)});
-  const Status written = write_waiting(now);
+  if (const double by_ms = clock_.set_by_ms(now); by_ms != 0) line = with_clock_set(std::move(line), by_ms);
+  clock_.take(now);
+  keep({with_time(std::move(line), now.wall), std::visit(StepOf{}, output)});
+  const Status written = write_waiting(now.wall);
   if (written) return has_waited ? std::optional(all_is_written()) : std::nullopt;
   if (has_waited) return std::nullopt;
   refusal_ = written.failure().message;

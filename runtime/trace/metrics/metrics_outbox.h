@@ -11,6 +11,7 @@
 #include <string>
 
 #include "runtime/base/error.h"
+#include "runtime/trace/metrics/clock_watch.h"
 #include "runtime/trace/metrics/metrics_core.h"
 #include "runtime/trace/metrics/metrics_file.h"
 
@@ -28,7 +29,9 @@ class MetricsOutbox {
   [[nodiscard]] Result<WrittenLines> open();
   // Writes a line, with the present as its time; EvalProgress is no line and is passed over. Returns what a person must
   // hear: that lines wait from now on, or how it went with those that did.
-  [[nodiscard]] std::optional<std::string> write(const MetricsOutput& output, WallTime now);
+  [[nodiscard]] std::optional<std::string> write(const MetricsOutput& output, const BothClocks& now);
+  // Returns the present by the clock as it was at the last line.
+  [[nodiscard]] WallTime by_clock_of_last_line(const BothClocks& now) const;
   // Lines that are not in the file, lost ones included.
   [[nodiscard]] std::uint64_t unwritten() const { return waiting_.size() + lost_; }
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -46,6 +49,7 @@ class MetricsOutbox {
 
   std::string path_;
   std::uint64_t left_;
+  ClockWatch clock_;
   std::optional<MetricsFile> file_;  // nothing: it could not be opened yet
   std::deque<Line> waiting_;
   std::size_t waiting_bytes_ = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <utility>
 #include <variant>
 
@@ -33,6 +34,14 @@ std::optional<std::uint64_t> version_of(std::string_view subject) {
   if (!subject.starts_with(kPrefix)) return std::nullopt;
   const auto [rest, error] = std::from_chars(subject.data() + kPrefix.size(), subject.data() + subject.size(), version);
   return error == std::errc() ? std::optional(version) : std::nullopt;
+}
+
+// Takes off the moment of a line what the clock was set by.
+void set_back(LineFacts& facts, std::chrono::milliseconds by) {
+  auto* const step = std::get_if<StepFacts>(&facts);
+  auto* const event = std::get_if<EventFacts>(&facts);
+  if (step != nullptr && step->at) *step->at -= by;
+  if (event != nullptr && event->at) *event->at -= by;
 }
 
 WallTime::duration wall_time_of(double ms) {
@@ -238,7 +247,9 @@ SpanSummary SpanTally::of(std::uint64_t steps, WallTime now) const {
 }
 
 void RunSummary::add(std::string_view line) {
-  const LineFacts facts = facts_of(line);
+  LineFacts facts = facts_of(line);
+  clock_set_ += std::chrono::milliseconds(clock_set_ms(line));
+  set_back(facts, clock_set_);
   const auto* event = std::get_if<EventFacts>(&facts);
   if (event != nullptr && event->kind == RunEventKind::kStarted) {
     life_ = SpanTally();
@@ -249,6 +260,7 @@ void RunSummary::add(std::string_view line) {
 }
 
 SummaryRecord RunSummary::of(std::uint64_t steps, WallTime now) const {
+  now -= clock_set_;
   SummaryRecord record{steps, std::max<std::uint64_t>(1, starts_), 0, life_.of(steps, now), run_.of(steps, now)};
   record.untold_steps = steps - record.run.steps;
   return record;

@@ -9,6 +9,8 @@
 // and the last checkpoint, and what lies between two steps and is in neither is a pause without a spawner: stalled. So
 // is the time from the last step to a person's stop where a worker was missing and no step ended any more, and to when
 // the run went on after a fault in its last evaluation, which begins again then.
+// Where the machine's clock was set while a process wrote lines, a line says by how much (clock_watch.h): this and all
+// later lines count as of the clock before.
 // An evaluation that a stop breaks off has no line. A run of pipelines that is stopped behind its last step, with
 // everybody there, was evaluating up to then; one process, which saves first, after its last step but for the saving.
 // Pauses between an end and a person's next start count nowhere. The parts add up to the whole by construction.
@@ -105,6 +107,7 @@ class RunSummary {
  public:
   // Lines in the order of the file.
   void add(std::string_view line);
+  // now: by the clock of the last line.
   [[nodiscard]] SummaryRecord of(std::uint64_t steps, WallTime now) const;
   // Returns the same with what the last line of the run says was lost: also what no step's line could name any more.
   [[nodiscard]] SummaryRecord of(std::uint64_t steps, WallTime now, std::uint64_t lost_at_the_end) const;
@@ -115,6 +118,7 @@ class RunSummary {
   SpanTally life_;
   SpanTally run_;
   std::uint64_t starts_ = 0;
+  std::chrono::milliseconds clock_set_{0};  // by all lines
 };
 
 // Reads a file that grows bit by bit, because that of a run of months is read for seconds. A file that is not there,

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "runtime/base/compose.h"
 #include "runtime/base/ensure.h"
 #include "runtime/base/text/json_text.h"
 #include "runtime/trace/metrics/device_figures.h"
@@ -123,6 +124,12 @@ std::string with_time(std::string line, WallTime at) {
   ENSURE(line.size() > 2 && line.back() == '}', "a line is an object with keys");
   line.back() = ',';
   return line + R"("at":")" + utc_ms_text(at) + "\"}";
+}
+
+std::string with_clock_set(std::string line, double by_ms) {
+  ENSURE(line.size() > 2 && line.back() == '}', "a line is an object with keys");
+  line.back() = ',';
+  return compose(line, R"("clock_set_ms":)", std::llround(by_ms), "}");
 }
 
 std::optional<double> tokens_per_s_of(const StepRecord& record) {

@@ -152,6 +152,8 @@ struct SummaryRecord {
 
 // Adds the moment at which a line was given out to be written, as its last key, "at".
 [[nodiscard]] std::string with_time(std::string line, WallTime at);
+// Adds before it that the machine's clock was set by so many ms since the line before, "clock_set_ms"; negative: back.
+[[nodiscard]] std::string with_clock_set(std::string line, double by_ms);
 
 // Without the newline, and without "at".
 [[nodiscard]] std::string to_json_line(const StepRecord& record);

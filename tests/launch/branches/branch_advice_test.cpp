@@ -81,6 +81,25 @@ TEST(BranchAdvice, KnowsFromWhichStepOnAStateIsUseless) {
   EXPECT_EQ(useless(2.5, 20), std::nullopt);
   EXPECT_EQ(useless(kNotANumber, 24), std::nullopt) << "none was skipped";
   EXPECT_EQ(useless_from("/nowhere"), std::nullopt);
+  EXPECT_EQ(skipped_from(scratch.file("metrics.jsonl", lines_of(2.5, 20)).string()), 20U) << "whatever the loss";
+  EXPECT_EQ(skipped_from(scratch.file("metrics.jsonl", lines_of(2.5, 24)).string()), std::nullopt);
+  EXPECT_EQ(skipped_from("/nowhere"), std::nullopt);
+}
+
+// A branch with another rate would begin with the same weights, and so with the same loss.
+TEST(BranchAdvice, BlamesTheFirstWeightsWhereNoStepWasApplied) {
+  const Config wide = config_with({"model.init_std=1e30"});
+  const auto advice = [](const Config& now, bool is_imported) {
+    return advice_on_first_weights("shoal train", "runs/a b", now, is_imported);
+  };
+  EXPECT_THAT(advice(wide, false),
+              testing::AllOf(testing::HasSubstr("before a step was applied"),
+                             testing::HasSubstr("model.init_std = 0.02 instead of 1e+30"),
+                             testing::HasSubstr(": shoal train 'runs/a b/config.toml' --set model.init_std=0.02"),
+                             testing::Not(testing::HasSubstr("--branch"))));
+  EXPECT_THAT(advice(config_with({}), false), testing::HasSubstr("another model or another text: "));
+  EXPECT_THAT(advice(wide, true),
+              testing::AllOf(testing::HasSubstr("import others"), testing::Not(testing::HasSubstr("init_std"))));
 }
 
 // A person raised the rate on a branch: the run that it began at has not diverged.

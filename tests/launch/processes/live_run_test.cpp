@@ -76,6 +76,49 @@ std::string step_line(std::uint64_t view) {
   return to_json_line(record);
 }
 
+// A copy has the certificates of the run that goes on, and would end that one.
+TEST(LiveRun, ACopyOfALiveRunsDirectoryGivesNoOrders) {
+  const ToldRun run(step_line(7));
+  const RunDirectory copy{run.run.root.string() + ".copy"};
+  const RunDirectory moved{run.run.root.string() + ".moved"};
+  const auto refusal = [](const RunDirectory& of) {
+    const auto client = client_of({of.root.string(), {}, {}});
+    return client ? std::string() : client.failure().message;
+  };
+  const SpawnerAddress address{{"127.0.0.1", 1}, static_cast<std::uint64_t>(::getpid()), "run"};
+  ASSERT_TRUE(write_spawner_json(run.run, address).ok());
+  fs::copy(run.run.root, copy.root, fs::copy_options::recursive);
+  EXPECT_THAT(refusal(run.run), Not(HasSubstr("is a copy"))) << "the control";
+  const auto refused = client_of({copy.root.string(), {}, {}});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.failure().error, Error::kUsage);
+  EXPECT_THAT(refused.failure().message,
+              AllOf(HasSubstr(copy.root.string() + " is a copy"), HasSubstr(run.run.root.string() + " on "),
+                    HasSubstr("--spawner 127.0.0.1:1 --certs " + copy.certs())));
+  const auto named = client_of({copy.root.string(), HostPort{"127.0.0.1", 1}, copy.certs()});
+  EXPECT_THAT(named ? "" : named.failure().message, Not(HasSubstr("is a copy"))) << "the spawner itself was named";
+  fs::rename(run.run.root, moved.root);
+  EXPECT_THAT(refusal(moved), Not(HasSubstr("is a copy")));
+  std::ofstream(copy.metrics(), std::ios::app) << R"({"event":"stopped","steps":3})" << '\n';
+  const auto over = client_of({copy.root.string(), {}, {}});
+  EXPECT_EQ(over.failure().error, Error::kUnreachable) << "explain_silence() says that it was stopped";
+  ASSERT_TRUE(write_spawner_json(copy, address).ok());
+  EXPECT_THAT(refusal(copy), Not(HasSubstr("is a copy"))) << "it has a spawner of its own";
+  for (const RunDirectory& made : {copy, moved}) fs::remove_all(made.root);
+}
+
+// One that was moved, mounted anew, or is mounted on another machine; a copy, and a snapshot of its disk.
+TEST(LiveRun, KnowsTheDirectoryOfASpawnerByItsInodeOrItsPlace) {
+  const DirectoryIdentity known{"a", "/runs/x", 3, 7};
+  EXPECT_TRUE(is_same_directory(known, {"a", "/runs/y", 3, 7}));
+  EXPECT_TRUE(is_same_directory(known, {"a", "/runs/x", 4, 8}));
+  EXPECT_TRUE(is_same_directory(known, {"b", "/mnt/x", 5, 7}));
+  EXPECT_FALSE(is_same_directory(known, {"a", "/runs/y", 3, 8}));
+  EXPECT_FALSE(is_same_directory(known, {"a", "/snapshots/x", 4, 7}));
+  EXPECT_FALSE(is_same_directory(known, {"b", "/runs/x", 3, 8}));
+  EXPECT_FALSE(is_same_directory({"a", "/runs/x", 3, 0}, {"b", "/runs/x", 3, 0})) << "nobody could say";
+}
+
 TEST(LiveRun, OneProcessTakesNoOrders) {
   const ToldRun run(step_line(0));
   const auto hold = RunHold::take(run.run);
@@ -94,6 +137,15 @@ TEST(LiveRun, OneProcessThatIsGoneIsStartedAgainByNobody) {
   EXPECT_THAT(run.silence(), is_told);
   run.keep_journal();
   EXPECT_THAT(run.silence(), is_told) << "pipelines trained it before";
+}
+
+// Its first line is that of its start.
+TEST(LiveRun, OneProcessThatIsGoneBeforeItsFirstStepWasNoSpawner) {
+  const ToldRun run(R"({"event":"started","subject":"run"})");
+  EXPECT_THAT(run.silence(), AllOf(HasSubstr("(--single) is not running; `shoal train --single --resume "),
+                                   Not(HasSubstr("spawner"))));
+  run.keep_journal();
+  EXPECT_THAT(run.silence(), AllOf(HasSubstr("the spawner of "), Not(HasSubstr("--single")))) << "the control";
 }
 
 TEST(LiveRun, ASpawnerWithoutAKeeperIsStartedAgainByNobody) {

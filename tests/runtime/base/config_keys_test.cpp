@@ -1,4 +1,5 @@
-// Tests names of keys: those that the interface has and this version does not carry out, and spaces around them.
+// Tests names of keys: those that the interface has and this version does not carry out, and spaces around them; and
+// the bounds that the page of keys says.
 #include "runtime/base/config_keys.h"
 
 #include <gmock/gmock.h>
@@ -65,6 +66,18 @@ TEST(ConfigKeys, AKeyOfTheCommandLineMayHaveSpacesAroundIt) {
   EXPECT_THAT(set_refusal("run. steps=5"), HasSubstr("unknown key 'run. steps'")) << "none within it";
   EXPECT_EQ(key_of_set(" a.b "), "a.b");
   EXPECT_EQ(key_of_set(" = 1"), "");
+}
+
+TEST(ConfigKeys, TheTableSaysTheBoundsOfNumbers) {
+  const std::string table = config_table_markdown();
+  EXPECT_THAT(table, HasSubstr("| `data.validation_fraction` | number | above 0 to below 1 |"));
+  EXPECT_THAT(table, HasSubstr("| `model.layers` | integer | 1 to 1024 |"));
+  EXPECT_THAT(table, HasSubstr("| `run.steps` | integer | at least 1 | steps |"));
+  EXPECT_THAT(table, HasSubstr("| `model.init_std` | number | above 0 |"));
+  EXPECT_THAT(table, HasSubstr("| `pipeline.cut` | `auto`, `even`, or a list | 1 to 1024 |"));
+  EXPECT_THAT(table, HasSubstr("| `optim.betas` | two numbers | 0 to below 1 |"));
+  EXPECT_THAT(table, HasSubstr("| `run.name` | text |  |")) << "it has none";
+  EXPECT_THAT(table, HasSubstr("| `model.qk_norm` | boolean |  |"));
 }
 
 }  // namespace

@@ -166,6 +166,23 @@ TEST(KindOfText, WhatThisVersionDoesNotReadIsRefusedAsSuch) {
   }
 }
 
+// A person who has several texts names them as a shell would.
+TEST(KindOfText, APatternOfTextsIsToldAsOne) {
+  const Scratch scratch;
+  for (const char* text : {"part_01.txt", "part_03.txt"}) (void)scratch.file(text, "text");
+  (void)scratch.file("part_03.bin", "");
+  for (const std::string path : {"*.txt", "part_0?.txt"}) {
+    const Status checked = check_kind_of_text("--data " + path, scratch.path(), path);
+    ASSERT_FALSE(checked.ok()) << path;
+    EXPECT_EQ(checked.failure().error, Error::kUsage);
+    EXPECT_THAT(checked.failure().message, HasSubstr("part_01.txt is none; give the path of one text file"));
+    EXPECT_THAT(checked.failure().message, HasSubstr("`cat " + path + "`"));
+  }
+  for (const std::string path : {"part*", "absent*.txt"}) {
+    EXPECT_TRUE(check_kind_of_text("--data", scratch.path(), path).ok()) << path;
+  }
+}
+
 TEST(KindOfText, EverythingElseIsForWhoOpensIt) {
   const Scratch scratch;
   for (const char* folder : {"empty", "dumps/one", "shards.jsonl", "mixed", "austen", "gone"})

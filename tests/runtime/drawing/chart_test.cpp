@@ -72,6 +72,13 @@ TEST(Chart, IsAsWideAsItsTitleAndItsLegend) {
   EXPECT_THAT(draw(crowded), HasSubstr("<line x1=\"80\" y1=\"128\"")) << "the panel begins where it did";
 }
 
+// The name of a run is that of its directory, which may hold any bytes.
+TEST(Chart, IsXmlWhateverANameHolds) {
+  Chart named = chart({{1, 1}, {2, 2}});
+  named.title = "caf\xE9 \xC3\xA9 <&>\" \x01\x1B \xED\xA0\x80 \xEF\xBF\xBF end";
+  EXPECT_THAT(draw(named), HasSubstr("caf? \xC3\xA9 &lt;&amp;&gt;&quot; ?? ??? ? end"));
+}
+
 TEST(Chart, RefusesAxesWithoutExtent) {
   EXPECT_THROW((void)draw(Chart{}), Bug);
   Chart wrong = chart({});

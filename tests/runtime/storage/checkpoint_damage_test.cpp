@@ -113,6 +113,17 @@ TEST(DamagedCheckpoint, IsRefusedWhenAFileIsCutMissingOrLonger) {
   expect_refused(empty, "not a checkpoint's manifest");
 }
 
+TEST(DamagedCheckpoint, ThatLostItsManifestIsPassedOverByName) {
+  const SavedSteps saved;
+  EXPECT_TRUE(find_checkpoint(saved.scratch.path(), {})->skipped.empty()) << "the control";
+  fs::remove(saved.file("manifest.json"));
+  expect_refused(saved, "step_20 is no checkpoint: it has no manifest.json");
+  EXPECT_TRUE(find_checkpoint(saved.scratch.path(), {}, std::nullopt, 10)->skipped.empty()) << "it is not asked for";
+  CheckpointWriter writer(settings_in(saved.scratch.path()));
+  ASSERT_TRUE(save(writer, 30).ok());
+  EXPECT_TRUE(find_checkpoint(saved.scratch.path(), {})->skipped.empty()) << "a newer one is there";
+}
+
 TEST(DamagedCheckpoint, OfAnotherRunOrUnderAnotherStepIsRefused) {
   const SavedSteps saved;
   const auto other = Checkpoint::open(checkpoint_folder(saved.scratch.path(), 20), "00000000000000cd");

@@ -163,6 +163,7 @@ Result<int> run_import(const ImportOptions& options) {
   give_pieces_back();
   const auto described = read_description(options.from);
   if (!described) return described.failure();
+  if (auto status = check_ranges(*described); !status) return status.failure();
   if (auto status = check_heads(*described); !status) return status.failure();
   RunChoice choice = options.run;
   choice.defaults = settings_of(described->description.model);

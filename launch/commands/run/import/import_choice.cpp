@@ -73,6 +73,22 @@ Status check_agrees(const Config& chosen, const DescribedModel& described) {
                   advice_on_vocabulary(vocabulary, said.model.vocabulary));
 }
 
+Status check_ranges(const DescribedModel& described) {
+  Config said;
+  said.model = described.description.model;
+  const double context_max = find_config_key("model.context")->range.most;
+  const bool is_cut = said.model.kind == ModelKind::kLlama && said.model.context > context_max;
+  for (const ConfigKey* key : keys_of(said.model)) {
+    const auto name = described.description.names.find(key->path());
+    if (name == described.description.names.end() || (is_cut && key->name == "context")) continue;
+    const KeyValue value = key->get(said);
+    if (check_value(*key, value)) continue;
+    return fail(Error::kInvalidData, compose(described.where, ": ", name->second, " = ", text_of(value), ": expected ",
+                                             describe_expected(*key), ", as ", key->path(), " has it"));
+  }
+  return Done{};
+}
+
 Status check_heads(const DescribedModel& described) {
   const ModelConfig& model = described.description.model;
   const auto name = [&](const char* path) { return described.description.names.at(path); };

@@ -25,6 +25,11 @@ struct DescribedModel {
 // with both values.
 [[nodiscard]] Status check_agrees(const Config& chosen, const DescribedModel& described);
 
+// Checks that every number of config.json is one that its key may hold; a longer context with rotary positions is cut
+// (settings_of). Runs before the configuration's own check, which would take them for the command's. Errors:
+// kInvalidData.
+[[nodiscard]] Status check_ranges(const DescribedModel& described);
+
 // Checks that the heads share the width. Runs before the configuration's own check, which names keys that are not in
 // the file. Errors: kInvalidData.
 [[nodiscard]] Status check_heads(const DescribedModel& described);

@@ -52,6 +52,24 @@ TEST_F(LogsCommand, RefusesAnActorThatNeverWas) {
   }
 }
 
+// The keeper's log has the lines of other workers.
+TEST_F(LogsCommand, RefusesAWorkerThatItsKeeperNeverHad) {
+  (void)scratch.file("metrics.jsonl", R"({"event":"joined","subject":"node1:1","reason":"","step":0})"
+                                      "\n");
+  for (const std::string name : {"node1:7", "router/node1:7"}) {
+    const auto said = logs(name);
+    ASSERT_FALSE(said.code.ok()) << name;
+    EXPECT_EQ(said.code.failure().error, Error::kUsage);
+    EXPECT_THAT(said.code.failure().message, AllOf(HasSubstr("no worker node1:7"), HasSubstr("the log of node1")));
+    EXPECT_EQ(said.out, "");
+  }
+  for (const std::string name : {"node1:1", "node1:0", "node1"}) {
+    const auto said = logs(name);
+    ASSERT_TRUE(said.code.ok()) << name;
+    EXPECT_THAT(said.out, HasSubstr("loads step 5"));
+  }
+}
+
 TEST_F(LogsCommand, SaysThatAnActorHasWrittenNothing) {
   for (const std::string name : {"stage/0/1", "data_loader", "tracer/node1"}) {
     const auto said = logs(name);

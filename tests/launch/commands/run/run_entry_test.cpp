@@ -107,8 +107,8 @@ TEST_F(RunEntry, OfAnOldRunRenewsWhatItsProcessesShow) {
   const auto authority = Authority::open(certs);
   const WallTime long_ago = std::chrono::system_clock::now() - std::chrono::hours(24 * 400);
   const TlsFiles files = credential_files(certs, "spawner");
-  const auto old =
-      authority->issue(PeerIdentity{authority->run(), PeerRole::kSpawner, "spawner"}, usual_validity(long_ago));
+  const Validity over{long_ago, long_ago + std::chrono::hours(24 * 365)};
+  const auto old = authority->issue(PeerIdentity{authority->run(), PeerRole::kSpawner, "spawner"}, over);
   ASSERT_TRUE(write_credentials(files, *old).ok());
   const std::string storage = read_credentials(credential_files(certs, "storage"))->certificate;
   run.is_resumed = true;

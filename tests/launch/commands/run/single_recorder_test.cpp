@@ -19,7 +19,7 @@ TEST(SingleRecorder, TakesTheLastOfItsDiskWhichAPipelineLeavesToTheJournal) {
     const std::string path = (scratch.path() / "metrics.jsonl").string();
     StepRecord record;
     MetricsOutbox pipeline(path);
-    const auto refused = pipeline.write(record, WallTime{});
+    const auto refused = pipeline.write(record, BothClocks{});
     ASSERT_TRUE(refused.has_value()) << "the control";
     EXPECT_NE(refused->find("the journal needs"), std::string::npos) << *refused;
     auto recorder = SingleRecorder::open({path, [](const MetricsOutput&) {}});

@@ -40,6 +40,15 @@ TEST(LogNames, AWorkerThatSendsItsLogHasAFileOfItsOwn) {
   }
 }
 
+TEST(LogNames, KnowsWhoseLinesStandInAKeepersLog) {
+  EXPECT_EQ(worker_in_log_of_keeper("node2:1", kNodes), "node2:1");
+  EXPECT_EQ(worker_in_log_of_keeper("router/node2:1", kNodes), "node2:1");
+  for (const char* name : {"node2", "node2:0", "node2:x", "node2:01", "router/node2", "stage/0/0", "metrics"}) {
+    EXPECT_EQ(worker_in_log_of_keeper(name, kNodes), std::nullopt) << name;
+  }
+  EXPECT_EQ(worker_in_log_of_keeper("node2:1", {"node2", "node2-1"}), std::nullopt) << "it has its own";
+}
+
 TEST(LogNames, WhoWasToBeThereMayHaveWrittenNothing) {
   PipelineConfig pipeline;
   pipeline.stages = 3;

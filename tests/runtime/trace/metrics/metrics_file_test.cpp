@@ -122,17 +122,34 @@ TEST(MetricsFile, TellsWhereTheCommitOfAStepStood) {
   text += line(1, 2, 40) + line(1, 3, 0);
   const std::string path = scratch.file("a", text + line(1, 4, 50).substr(0, 30)).string();
   const auto told = [&](std::uint32_t branch, std::uint64_t step) {
-    return commit_told_by(path, {Branch{branch}, StepId{step}}).value;
+    const auto position = commit_told_by(path, {Branch{branch}, StepId{step}});
+    return position ? std::optional(position->value) : std::nullopt;
   };
   EXPECT_EQ(told(0, 3), 17U) << "behind megabytes of events";
   EXPECT_EQ(told(1, 2), 40U);
   EXPECT_EQ(told(1, 3), 0U) << "one process trained it";
-  EXPECT_EQ(told(1, 4), 0U) << "a torn line is none";
-  EXPECT_EQ(told(0, 9), 0U);
-  EXPECT_EQ(told(0, 1), 0U);
-  EXPECT_EQ(commit_told_by("/nowhere/at/all", {}).value, 0U);
+  EXPECT_EQ(told(1, 4), std::nullopt) << "a torn line is none";
+  EXPECT_EQ(told(0, 9), std::nullopt);
+  EXPECT_EQ(told(0, 1), std::nullopt);
+  EXPECT_EQ(commit_told_by("/nowhere/at/all", {}), std::nullopt);
   EXPECT_EQ(newest_step_told_by(path), (WrittenStep{Branch{1}, StepId{3}}));
   EXPECT_EQ(newest_step_told_by("/nowhere/at/all"), std::nullopt);
+}
+
+// One process may save the state that it began with, on a branch that has no step's line.
+TEST(MetricsFile, TellsWhereAStartWithoutStepsWentOnFrom) {
+  const Scratch scratch;
+  const std::string step = to_json_line(record_of(0, 20)) + "\n";
+  const auto event = [](RunEventKind kind, std::uint64_t at) {
+    return to_json_line(RunEvent{kind, "run", "a reason", at}) + "\n";
+  };
+  const auto told = [&](const std::string& text) { return start_without_steps(scratch.file("a", text).string()); };
+  const std::string back = event(RunEventKind::kRolledBack, 15);
+  EXPECT_EQ(told(step + back + event(RunEventKind::kCheckpoint, 18)), 15U);
+  EXPECT_EQ(told(step + back + event(RunEventKind::kResumed, 10)), 10U) << "the newest";
+  EXPECT_EQ(told(back + step + event(RunEventKind::kCheckpoint, 21)), std::nullopt);
+  EXPECT_EQ(told(""), std::nullopt);
+  EXPECT_EQ(start_without_steps("/nowhere/at/all"), std::nullopt);
 }
 
 TEST(MetricsFile, TellsTheNewestEntryAndTheNewestCheckpoint) {

@@ -38,6 +38,12 @@ class FullDisk {
 
 constexpr WallTime kNow{std::chrono::seconds(1'764'000'000)};
 
+// So many seconds after it, by a clock that was set by so many more.
+BothClocks moment(int seconds, int set_by = 0) {
+  return {kNow + std::chrono::seconds(seconds + set_by), Instant{} + std::chrono::seconds(seconds)};
+}
+const BothClocks kMoment = moment(0);
+
 StepRecord record_of(std::uint64_t step) {
   StepRecord record;
   record.step = step;
@@ -56,20 +62,20 @@ TEST(MetricsOutbox, WritesWhatADiskRefusedForAWhileAndTellsOnceOfEach) {
   const std::string path = (scratch.path() / "metrics.jsonl").string();
   MetricsOutbox outbox(path);
   ASSERT_TRUE(outbox.open().ok());
-  EXPECT_EQ(outbox.write(record_of(0), kNow), std::nullopt);
+  EXPECT_EQ(outbox.write(record_of(0), kMoment), std::nullopt);
   {
     const FullDisk full(std::filesystem::file_size(path) + 20);
-    const auto refused = outbox.write(record_of(1), kNow);
+    const auto refused = outbox.write(record_of(1), kMoment);
     ASSERT_TRUE(refused.has_value());
     EXPECT_NE(refused->find(path), std::string::npos) << *refused;
-    EXPECT_EQ(outbox.write(record_of(2), kNow), std::nullopt) << "it is said once";
+    EXPECT_EQ(outbox.write(record_of(2), kMoment), std::nullopt) << "it is said once";
     EXPECT_EQ(outbox.unwritten(), 2U);
     EXPECT_EQ(lines_of(path).size(), 1U) << "no torn line";
   }
-  const auto again = outbox.write(record_of(3), kNow);
+  const auto again = outbox.write(record_of(3), kMoment);
   ASSERT_TRUE(again.has_value());
   EXPECT_NE(again->find("2 lines that waited are in it, 0 are lost"), std::string::npos) << *again;
-  EXPECT_EQ(outbox.write(record_of(4), kNow), std::nullopt);
+  EXPECT_EQ(outbox.write(record_of(4), kMoment), std::nullopt);
   const auto lines = lines_of(path);
   ASSERT_EQ(lines.size(), 5U);
   for (std::size_t step = 0; step < lines.size(); ++step) EXPECT_EQ(lines[step]["step"], step);
@@ -82,17 +88,34 @@ TEST(MetricsOutbox, EveryLineSaysWhenItWasGivenOut) {
   const std::string path = (scratch.path() / "metrics.jsonl").string();
   MetricsOutbox outbox(path);
   const auto later = [](int seconds) { return kNow + std::chrono::seconds(seconds); };
-  (void)outbox.write(record_of(0), later(0));
+  (void)outbox.write(record_of(0), moment(0));
   {
     const FullDisk full(std::filesystem::file_size(path) + 20);
-    (void)outbox.write(EvalRecord{1, 2, 3}, later(1));
-    (void)outbox.write(RunEvent{RunEventKind::kSuspected, "node1", "a reason", 1}, later(2));
+    (void)outbox.write(EvalRecord{1, 2, 3}, moment(1));
+    (void)outbox.write(RunEvent{RunEventKind::kSuspected, "node1", "a reason", 1}, moment(2));
   }
-  (void)outbox.write(FinalRecord{}, later(9));
+  (void)outbox.write(FinalRecord{}, moment(9));
   std::vector<std::string> times;
   for (const auto& line : lines_of(path)) times.push_back(line.at("at").get<std::string>());
   EXPECT_EQ(times, (std::vector<std::string>{utc_ms_text(later(0)), utc_ms_text(later(1)), utc_ms_text(later(2)),
                                              utc_ms_text(later(9))}));
+}
+
+TEST(MetricsOutbox, ALineSaysThatTheClockWasSetBeforeIt) {
+  const Scratch scratch;
+  const std::string path = (scratch.path() / "metrics.jsonl").string();
+  MetricsOutbox outbox(path);
+  (void)outbox.write(record_of(0), moment(0));
+  EXPECT_EQ(outbox.by_clock_of_last_line(moment(5, 3600)), kNow + std::chrono::seconds(5));
+  (void)outbox.write(record_of(1), moment(10, 3600));
+  (void)outbox.write(record_of(2), moment(20, 3600));
+  EXPECT_EQ(outbox.by_clock_of_last_line(moment(25, 3600)), moment(25, 3600).wall);
+  (void)outbox.write(record_of(3), moment(30, -60));
+  std::vector<std::string> told;
+  for (const auto& line : lines_of(path))
+    told.push_back(line.contains("clock_set_ms") ? line["clock_set_ms"].dump() : "");
+  EXPECT_EQ(told, (std::vector<std::string>{"", "3600000", "", "-3660000"}));
+  EXPECT_EQ(lines_of(path)[1].at("at"), utc_ms_text(moment(10, 3600).wall)) << "the time is the clock's";
 }
 
 TEST(MetricsOutbox, OpensLaterAFileThatCouldNotBeOpened) {
@@ -100,9 +123,9 @@ TEST(MetricsOutbox, OpensLaterAFileThatCouldNotBeOpened) {
   const auto folder = scratch.path() / "not_there_yet";
   MetricsOutbox outbox((folder / "metrics.jsonl").string());
   EXPECT_FALSE(outbox.open().ok());
-  EXPECT_NE(outbox.write(record_of(0), kNow), std::nullopt);
+  EXPECT_NE(outbox.write(record_of(0), kMoment), std::nullopt);
   std::filesystem::create_directory(folder);
-  EXPECT_NE(outbox.write(record_of(1), kNow), std::nullopt);
+  EXPECT_NE(outbox.write(record_of(1), kMoment), std::nullopt);
   EXPECT_EQ(lines_of(outbox.path()).size(), 2U);
 }
 
@@ -111,18 +134,18 @@ TEST(MetricsOutbox, KeepsABoundedPartAndTellsInItsPlaceWhatIsLost) {
   const std::string path = (scratch.path() / "metrics.jsonl").string();
   MetricsOutbox outbox(path);
   ASSERT_TRUE(outbox.open().ok());
-  (void)outbox.write(record_of(0), kNow);
+  (void)outbox.write(record_of(0), kMoment);
   const std::uint64_t count = 40;
   {
     const FullDisk full(std::filesystem::file_size(path));
     for (std::uint64_t step = 1; step <= count; ++step) {
       (void)outbox.write(
           RunEvent{RunEventKind::kSuspected, "node1", std::string(MetricsOutbox::kWaitingBytesMax / 10, 'x'), step},
-          kNow);
+          kMoment);
     }
     EXPECT_EQ(outbox.unwritten(), count);
   }
-  (void)outbox.write(record_of(count + 1), kNow);
+  (void)outbox.write(record_of(count + 1), kMoment);
   const auto lines = lines_of(path);
   ASSERT_EQ(lines.size(), 12U);
   EXPECT_EQ(lines[1]["event"], "lines_lost");

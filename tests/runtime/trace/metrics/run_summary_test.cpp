@@ -385,6 +385,24 @@ StepRecord second_long_step() {
   return record;
 }
 
+// Somebody sets the clock by an hour in a run of twenty seconds.
+TEST(RunSummary, AClockThatWasSetMakesNoTime) {
+  for (const bool is_told : {true, false}) {
+    RunSummary summary;
+    summary.add(with_time(to_json_line(RunEvent{RunEventKind::kStarted, "run", "", 0}), at(0)));
+    StepRecord record = second_long_step();
+    for (record.step = 0; record.step < 18; ++record.step) {
+      const bool is_set = record.step >= 9;
+      std::string line = to_json_line(record);
+      if (is_told && record.step == 9) line = with_clock_set(std::move(line), 3'600'000);
+      summary.add(with_time(std::move(line), at(3 + static_cast<double>(record.step) + (is_set ? 3600 : 0))));
+    }
+    const SpanSummary span = summary.of(18, at(20 + 3600)).run;
+    EXPECT_NEAR(span.seconds, is_told ? 20 : 3620, 2e-3) << "or the control";
+    if (is_told) expect_time(span, {2, 18, 0, 0, 0, 0});
+  }
+}
+
 // Lines of the same run that come late: what one has too much, the next has too little.
 TEST(RunSummary, LinesThatComeLateChangeNothing) {
   const std::uint64_t seed = std::random_device{}();

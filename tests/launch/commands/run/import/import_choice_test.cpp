@@ -56,6 +56,25 @@ TEST(ImportChoice, AgreesWhereNobodyChoosesAnything) {
   for (const DescribedModel& model : {gpt2(), llama()}) EXPECT_TRUE(check_agrees(config_of(model), model).ok());
 }
 
+TEST(ImportChoice, RefusesANumberThatNoKeyMayHoldByItsNameInTheFile) {
+  for (DescribedModel model : {gpt2(), llama()}) {
+    EXPECT_TRUE(check_ranges(model).ok());
+    model.description.model.layers = 1000000000;
+    const Status status = check_ranges(model);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.failure().error, Error::kInvalidData);
+    EXPECT_THAT(status.failure().message,
+                AllOf(HasSubstr("DIR/config.json: " + model.description.names.at("model.layers") + " = 1000000000"),
+                      HasSubstr("at most 1024")));
+  }
+  DescribedModel rotary = llama();
+  rotary.description.model.context = 1 << 20;
+  EXPECT_TRUE(check_ranges(rotary).ok()) << "it is cut";
+  DescribedModel learned = gpt2();
+  learned.description.model.context = 1 << 20;
+  EXPECT_FALSE(check_ranges(learned).ok());
+}
+
 // A key that is added to [model] one day must not end an import with a bug.
 TEST(ImportChoice, OfAnotherValueOfEveryKeyIsTakenOrRefusedByName) {
   const std::vector<std::string> of_training = {"model.precision", "model.dropout", "model.init_std"};
