@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <filesystem>
+#include <memory>
 
 #include "launch/commands/inspect/run_weights.h"
 #include "launch/processes/run_directory.h"
@@ -17,7 +18,7 @@
 #include "runtime/trace/report/check/trace_check.h"
 #include "runtime/trace/report/perfetto.h"
 #include "runtime/trace/report/quantities.h"
-#include "runtime/trace/report/summary.h"
+#include "runtime/trace/report/summary/summary.h"
 
 namespace shoal {
 namespace {
@@ -135,13 +136,28 @@ Result<int> export_trace(const TraceExportOptions& options, const RunTrace& trac
   return 0;
 }
 
-Result<int> check(const TraceCheckOptions& options) {
-  const std::string& directory = options.run_directory;
+Result<std::unique_ptr<EventPieces>> pieces_and_say(const std::string& directory,
+                                                    std::uint64_t (*memory_of)(std::uint64_t trace_bytes)) {
   const std::uint64_t bytes = trace_bytes(directory);
-  if (auto fits = check_room(directory, bytes, memory_of_check(bytes)); !fits) return fits.failure();
-  const auto pieces = read_pieces(directory);
+  if (auto fits = check_room(directory, bytes, memory_of(bytes)); !fits) return fits.failure();
+  auto pieces = read_pieces(directory);
+  if (pieces) say_what_was_read(directory, (*pieces)->event_count(), (*pieces)->frame().lives);
+  return pieces;
+}
+
+Result<int> summarise(const std::string& run_directory) {
+  const auto pieces = pieces_and_say(run_directory, memory_of_summary);
   if (!pieces) return pieces.failure();
-  say_what_was_read(directory, (*pieces)->event_count(), (*pieces)->frame().lives);
+  const auto summary = summarise_trace(**pieces);
+  if (!summary) return summary.failure();
+  print(summary->text);
+  print_rounds(RunDirectory{run_directory});
+  return 0;
+}
+
+Result<int> check(const TraceCheckOptions& options) {
+  const auto pieces = pieces_and_say(options.run_directory, memory_of_check);
+  if (!pieces) return pieces.failure();
   const auto report = check_trace(**pieces);
   if (!report) return report.failure();
   print_report(*report);
@@ -217,11 +233,7 @@ Result<TraceSummaryOptions> trace_summary_options(const Options& options) {
 }
 
 Result<int> run_trace_summary(const TraceSummaryOptions& options) {
-  return report_trace(options.run_directory, [&](const RunTrace& trace) {
-    print(summary_text(trace));
-    print_rounds(RunDirectory{options.run_directory});
-    return 0;
-  });
+  return within_memory(options.run_directory, [&] { return summarise(options.run_directory); });
 }
 
 }  // namespace shoal

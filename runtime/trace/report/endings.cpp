@@ -24,36 +24,40 @@ std::optional<std::size_t> life_at(const RunTrace& trace, std::string_view name,
   return is_near ? found : std::nullopt;
 }
 
-// Returns when the end of the run was recorded.
-std::optional<std::int64_t> finish_ns(const RunTrace& trace) {
-  std::optional<std::int64_t> finish;
-  for (const TracedEvent& traced : trace.events) {
-    const bool is_view = traced.event.kind == TraceKind::kView;
-    const bool is_spawner = trace.life_of(traced).name == "spawner";
-    if (is_view && is_spawner && traced.event.detail_text().starts_with(kFinishWord)) finish = traced.time_ns;
-  }
-  return finish;
-}
-
 }  // namespace
+
+void LifeEndings::take(const TracedEvent& traced) {
+  const TraceKind kind = traced.event.kind;
+  if (kind != TraceKind::kView && kind != TraceKind::kNote) return;
+  const std::string_view word = traced.event.detail_text();
+  const bool is_view = kind == TraceKind::kView;
+  if (is_view && frame_->life_of(traced).name == "spawner" && word.starts_with(kFinishWord)) {
+    finish_ns_ = std::max(finish_ns_.value_or(traced.time_ns), traced.time_ns);
+  }
+  if (is_view) return;
+  const auto told = run_event_of(word);
+  if (!told || told->kind != RunEventKind::kProcessLeft) return;
+  if (const auto life = life_at(*frame_, told->subject, traced.time_ns)) is_left_[*life] = true;
+}
 
 // A process that still spoke when the run's end was recorded, not given up before, ended with the run. That rests on
 // kPartingNs: whoever was killed in the same moment is taken for one of them.
-std::vector<LifeEnd> life_ends(const RunTrace& trace) {
-  const auto finish = finish_ns(trace);
+std::vector<LifeEnd> LifeEndings::ends() const {
   std::vector<LifeEnd> ends;
-  for (const ProcessLife& life : trace.lives) {
-    const bool is_with_the_run = finish && life.name != "spawner" && life.end_ns + kPartingNs >= *finish;
+  for (std::size_t i = 0; i < frame_->lives.size(); ++i) {
+    const ProcessLife& life = frame_->lives[i];
+    const bool is_with_the_run = finish_ns_ && life.name != "spawner" && life.end_ns + kPartingNs >= *finish_ns_;
     const LifeEnd unsaid = life.lacks_end ? LifeEnd::kNotTold : LifeEnd::kCutOff;
-    ends.push_back(life.is_whole || is_with_the_run ? LifeEnd::kInOrder : unsaid);
-  }
-  for (const TracedEvent& traced : trace.events) {
-    const auto told = run_event_of(traced.event.detail_text());
-    if (traced.event.kind != TraceKind::kNote || !told || told->kind != RunEventKind::kProcessLeft) continue;
-    const auto life = life_at(trace, told->subject, traced.time_ns);
-    if (life) ends[*life] = LifeEnd::kLeft;
+    const LifeEnd said = life.is_whole || is_with_the_run ? LifeEnd::kInOrder : unsaid;
+    ends.push_back(is_left_[i] ? LifeEnd::kLeft : said);
   }
   return ends;
+}
+
+std::vector<LifeEnd> life_ends(const RunTrace& trace) {
+  LifeEndings endings(trace);
+  for (const TracedEvent& traced : trace.events) endings.take(traced);
+  return endings.ends();
 }
 
 }  // namespace shoal

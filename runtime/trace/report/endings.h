@@ -5,7 +5,7 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
+#include <optional>
 #include <vector>
 
 #include "runtime/trace/report/run_trace.h"
@@ -24,6 +24,20 @@ enum class LifeEnd : std::uint8_t {
 
 // True for an end that is known, and known to be no fault.
 [[nodiscard]] constexpr bool is_orderly(LifeEnd end) { return end == LifeEnd::kInOrder || end == LifeEnd::kLeft; }
+
+// Gathers what the events of a run say of how its lives ended, in any order. The lives outlive it.
+class LifeEndings {
+ public:
+  explicit LifeEndings(const RunTrace& frame) : frame_(&frame), is_left_(frame.lives.size(), false) {}
+  void take(const TracedEvent& traced);
+  // Returns one for each life.
+  [[nodiscard]] std::vector<LifeEnd> ends() const;
+
+ private:
+  const RunTrace* frame_;
+  std::vector<bool> is_left_;              // by life: the spawner noted that it left
+  std::optional<std::int64_t> finish_ns_;  // when the end of the run was recorded last
+};
 
 // One for each of the trace's lives.
 [[nodiscard]] std::vector<LifeEnd> life_ends(const RunTrace& trace);

@@ -10,8 +10,10 @@
 namespace shoal {
 namespace {
 
-constexpr std::uint64_t kCheckWindowBytes = std::uint64_t{120} << 20U;  // as measured, whatever the length of a run
-constexpr std::uint64_t kEventsToAByte = 8;                             // for what is known of pieces
+constexpr std::uint64_t kWindowBytes = std::uint64_t{120} << 20U;  // as measured, whatever the length of a run
+constexpr std::uint64_t kEventsToAByte = 8;                        // for what is known of pieces
+// For that and for 73 bytes a step: one stage with one replica, where a step has the fewest events, makes 11 of them.
+constexpr std::uint64_t kSummaryEventBytes = 10;
 
 }  // namespace
 
@@ -20,7 +22,12 @@ std::uint64_t memory_of_report(std::uint64_t trace_bytes, std::uint64_t event_by
 }
 
 std::uint64_t memory_of_check(std::uint64_t trace_bytes) {
-  const std::uint64_t windows = kCheckWindowBytes + trace_bytes / kEventBytes / kEventsToAByte;
+  const std::uint64_t windows = kWindowBytes + trace_bytes / kEventBytes / kEventsToAByte;
+  return std::min(windows, memory_of_report(trace_bytes, kReportEventBytes));
+}
+
+std::uint64_t memory_of_summary(std::uint64_t trace_bytes) {
+  const std::uint64_t windows = kWindowBytes + trace_bytes / kEventBytes * kSummaryEventBytes;
   return std::min(windows, memory_of_report(trace_bytes, kReportEventBytes));
 }
 

@@ -1,4 +1,5 @@
-// Memory that reports take: most hold all events of a run's trace, those of a run of months too; a check does not.
+// Memory that reports take: a story and an export hold all events of a run's trace, those of a run of months too; a
+// check and a summary do not.
 //
 // A system that has no more of it ends some process, often without a word, and perhaps one of the run that is looked
 // at: so a report asks before it reads. Pure.
@@ -11,7 +12,7 @@
 
 namespace shoal {
 
-// Bytes for each event, as measured (README.md; a picture is counted as a summary), with what is not counted there.
+// Bytes for each event, as measured (README.md; a picture is counted as a story), with what is not counted there.
 inline constexpr std::uint64_t kReportEventBytes = 280;
 inline constexpr std::uint64_t kExportEventBytes = 900;  // with the text of a JSON
 
@@ -19,6 +20,9 @@ inline constexpr std::uint64_t kExportEventBytes = 900;  // with the text of a J
 [[nodiscard]] std::uint64_t memory_of_report(std::uint64_t trace_bytes, std::uint64_t event_bytes);
 // Bytes for `trace check`: its windows, and what it knows of each piece of the trace (check/README.md).
 [[nodiscard]] std::uint64_t memory_of_check(std::uint64_t trace_bytes);
+
+// Bytes for `trace summary`: its windows, and what it keeps of each step (summary/README.md).
+[[nodiscard]] std::uint64_t memory_of_summary(std::uint64_t trace_bytes);
 
 // Says whether a report fits that takes so much. `available`: nothing where the system does not say. Errors: kIo, which
 // says nothing of the run itself.

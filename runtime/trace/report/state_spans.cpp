@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "runtime/trace/report/even_runs.h"
+
 namespace shoal {
 namespace {
 
@@ -68,21 +70,28 @@ class Phases {
 
 void take(StepTimes& times, const TracedEvent& traced, std::string_view actor) {
   const TraceEvent& event = traced.event;
-  const std::string_view word = event.detail_text();
-  const std::int64_t now = traced.time_ns;
-  if (event.kind == TraceKind::kPlan && times.planned_ns == 0) {
-    times.planned_ns = now;
-    times.microbatches = event.bytes;
-  }
-  const bool is_before_commit = times.committed_ns == 0 || now <= times.committed_ns;
-  if (event.kind == TraceKind::kSend && word == "AllAnswered" && times.answered_ns == 0) times.answered_ns = now;
-  if (event.kind == TraceKind::kPhase && word == "Reduce" && is_before_commit) times.reducing_ns = now;
-  if (event.kind == TraceKind::kPhase && word == "Prepared" && is_before_commit) times.voted_ns = now;
-  const bool is_applied = event.kind == TraceKind::kDigest && word == "state" && actor.starts_with("stage/");
-  if (is_applied) times.applied_ns = std::max(times.applied_ns, now);
+  if (event.kind == TraceKind::kPlan && times.planned_ns == 0) times.microbatches = event.bytes;
+  times.StepMilestones::take(traced);
+  const bool is_state = event.kind == TraceKind::kDigest && event.detail_text() == "state";
+  if (is_state && actor.starts_with("stage/")) times.applied_ns = std::max(times.applied_ns, traced.time_ns);
 }
 
 }  // namespace
+
+bool is_answered(const TraceEvent& event) {
+  return event.kind == TraceKind::kSend && event.detail_text() == "AllAnswered";
+}
+
+void StepMilestones::take(const TracedEvent& traced) {
+  const TraceEvent& event = traced.event;
+  const std::int64_t now = traced.time_ns;
+  if (event.kind == TraceKind::kPlan && planned_ns == 0) planned_ns = now;
+  if (is_answered(event) && answered_ns == 0) answered_ns = now;
+  const bool is_before_commit = committed_ns == 0 || now <= committed_ns;
+  if (event.kind != TraceKind::kPhase || !is_before_commit) return;
+  if (event.detail_text() == "Reduce") reducing_ns = now;
+  if (event.detail_text() == "Prepared") voted_ns = now;
+}
 
 std::vector<StateSpan> group_phases(const RunTrace& trace, const TracedJournal& journal) {
   Phases phases(trace, journal);
@@ -95,9 +104,9 @@ std::vector<StateSpan> group_phases(const RunTrace& trace, const TracedJournal& 
 
 std::vector<StepTimes> step_times(const RunTrace& trace, const TracedJournal& journal) {
   std::vector<StepTimes> steps;
-  std::map<StepKey, std::size_t> index;
+  StepPlaces places;
   for (const TracedEntry* commit : journal.commits()) {
-    if (!index.try_emplace({commit->branch, commit->step}, steps.size()).second) continue;
+    if (!places.add(commit->branch, commit->step, steps.size())) continue;
     StepTimes times;
     times.branch = commit->branch;
     times.step = commit->step;
@@ -108,8 +117,8 @@ std::vector<StepTimes> step_times(const RunTrace& trace, const TracedJournal& jo
     steps.push_back(times);
   }
   for (const TracedEvent& traced : trace.events) {
-    const auto step = index.find({traced.event.cause.branch, traced.event.cause.step});
-    if (step != index.end()) take(steps[step->second], traced, trace.actor_of(traced));
+    const auto place = places.find(traced.event.cause.branch, traced.event.cause.step);
+    if (place) take(steps[*place], traced, trace.actor_of(traced));
   }
   return steps;
 }

@@ -26,17 +26,27 @@ struct StateSpan {
 // open there is no span. Ascending by begin; disjoint per group.
 [[nodiscard]] std::vector<StateSpan> group_phases(const RunTrace& trace, const TracedJournal& journal);
 
-// The milestones of one committed step on the common line; those in no trace are absent (0 is never a milestone).
-struct StepTimes {
-  Branch branch;
-  StepId step;
-  std::uint32_t life = 0;         // the spawner's that committed it
+// The milestones of one step on the common line; those in no trace are absent (0 is never a milestone).
+struct StepMilestones {
   std::int64_t planned_ns = 0;    // the data loader sent its first microbatch
   std::int64_t answered_ns = 0;   // and had the last answer
   std::int64_t reducing_ns = 0;   // the last stage was told to reduce
   std::int64_t voted_ns = 0;      // the last stage voted
   std::int64_t committed_ns = 0;  // the entry was durable
-  std::int64_t applied_ns = 0;    // the last replica had applied it
+
+  // Takes one of the events about the step, which come in the order of time. When it was committed is known before.
+  void take(const TracedEvent& traced);
+};
+
+// True where the data loader had the last answer of a step.
+[[nodiscard]] bool is_answered(const TraceEvent& event);
+
+// A committed step.
+struct StepTimes : StepMilestones {
+  Branch branch;
+  StepId step;
+  std::uint32_t life = 0;       // the spawner's that committed it
+  std::int64_t applied_ns = 0;  // the last replica had applied it
   std::uint64_t microbatches = 0;
   std::uint64_t tokens = 0;
   bool is_skipped = false;

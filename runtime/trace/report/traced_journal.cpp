@@ -24,6 +24,15 @@ EntryKind kind_of(const TraceEvent& event) {
 
 }  // namespace
 
+bool counts_before(const EntryRecord& record, const EntryRecord& known) {
+  if (record.is_from_spawner != known.is_from_spawner) return record.is_from_spawner;
+  return record.time_ns < known.time_ns;
+}
+
+bool is_from_spawner(const RunTrace& trace, const TracedEvent& record) {
+  return trace.actor_of(record) == "supervisor";
+}
+
 bool is_entry(const TraceEvent& event) { return event.kind == TraceKind::kView || event.kind == TraceKind::kCommit; }
 
 TracedEntry entry_of(const TracedEvent& traced) {
@@ -88,14 +97,14 @@ TracedJournal::TracedJournal(const RunTrace& trace) {
   for (const auto& [position, entry] : entries_) members_.follow(entry);
 }
 
-// The first record that the spawner made counts, else the first of all.
 void TracedJournal::take(const RunTrace& trace, std::size_t index) {
   const TracedEvent& event = trace.events[index];
   TracedEntry entry = entry_of(event);
-  entry.is_from_spawner = trace.actor_of(event) == "supervisor";
+  entry.is_from_spawner = is_from_spawner(trace, event);
   entry.event = index;
   const auto [known, is_first] = entries_.try_emplace(entry.position, entry);
-  if (is_first || known->second.is_from_spawner || !entry.is_from_spawner) return;
+  const EntryRecord before{known->second.is_from_spawner, known->second.time_ns};
+  if (is_first || !counts_before({entry.is_from_spawner, entry.time_ns}, before)) return;
   entry.time_ns = std::min(entry.time_ns, known->second.time_ns);
   known->second = std::move(entry);
 }

@@ -125,6 +125,18 @@ class TracedJournal {
   TracedMembers members_;
 };
 
+// One record of an entry among those of its position.
+struct EntryRecord {
+  bool is_from_spawner = false;
+  std::int64_t time_ns = 0;
+};
+
+// Says whether a record counts rather than the one that counted so far: the first that the spawner made, else the first
+// of all.
+[[nodiscard]] bool counts_before(const EntryRecord& record, const EntryRecord& known);
+// True for what the spawner records of the journal; followers record the same.
+[[nodiscard]] bool is_from_spawner(const RunTrace& trace, const TracedEvent& record);
+
 // True for kView and kCommit events, each of which records an entry.
 [[nodiscard]] bool is_entry(const TraceEvent& event);
 // The entry that one of these records, without its parts.

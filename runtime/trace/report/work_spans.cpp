@@ -4,51 +4,12 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
-#include <tuple>
+#include <unordered_map>
+
+#include "runtime/trace/report/letter_ends.h"
 
 namespace shoal {
 namespace {
-
-using Track = std::tuple<std::uint32_t, std::uint32_t, Incarnation>;  // life, actor, incarnation
-
-class Joining {
- public:
-  explicit Joining(const RunTrace& trace) : trace_(&trace) {}
-
-  void start(const TracedEvent& traced) {
-    const TraceEvent& event = traced.event;
-    auto& open = open_[{traced.life, traced.actor, event.incarnation}];
-    WorkSpan span{traced.life, traced.actor, event.incarnation, std::string(event.detail_text()),
-                  event.cause, event.span,   traced.time_ns,    traced.time_ns};
-    span.depth = static_cast<std::uint32_t>(open.size());
-    open.push_back(spans_.size());
-    spans_.push_back(std::move(span));
-  }
-  void end(const TracedEvent& traced) {
-    auto& open = open_[{traced.life, traced.actor, traced.event.incarnation}];
-    const auto is_its = [&](std::size_t index) { return spans_[index].span == traced.event.span; };
-    if (std::ranges::none_of(open, is_its)) return;
-    while (!is_its(open.back())) close(open, traced.time_ns, true);
-    close(open, traced.time_ns, false);
-  }
-  std::vector<WorkSpan> finish() && {
-    for (auto& [track, open] : open_) {
-      while (!open.empty()) close(open, trace_->lives[std::get<0>(track)].end_ns, true);
-    }
-    return std::move(spans_);
-  }
-
- private:
-  void close(std::vector<std::size_t>& open, std::int64_t time_ns, bool is_cut) {
-    spans_[open.back()].end_ns = time_ns;
-    spans_[open.back()].is_cut = is_cut;
-    open.pop_back();
-  }
-
-  const RunTrace* trace_;
-  std::vector<WorkSpan> spans_;
-  std::map<Track, std::vector<std::size_t>> open_;
-};
 
 // Tells whether a replica does this work when a letter of this name has come.
 bool is_work_for(std::string_view letter, std::string_view work) {
@@ -66,29 +27,62 @@ Errand errand_of(Incarnation replica, const Cause& cause) {
 
 }  // namespace
 
-std::vector<WorkSpan> work_spans(const RunTrace& trace) {
-  Joining joining(trace);
-  for (const TracedEvent& traced : trace.events) {
-    if (traced.event.kind == TraceKind::kStart) joining.start(traced);
-    if (traced.event.kind == TraceKind::kEnd) joining.end(traced);
+void WorkTracks::take(const TracedEvent& traced) {
+  if (traced.event.kind == TraceKind::kStart) start(traced);
+  if (traced.event.kind == TraceKind::kEnd) end(traced);
+}
+
+void WorkTracks::finish() {
+  for (auto& [track, open] : open_) {
+    while (!open.empty()) close(open, frame_->lives[std::get<0>(track)].end_ns, true);
   }
-  return std::move(joining).finish();
+}
+
+void WorkTracks::start(const TracedEvent& traced) {
+  const TraceEvent& event = traced.event;
+  auto& open = open_[{traced.life, traced.actor, event.incarnation}];
+  WorkSpan span{traced.life, traced.actor, event.incarnation, std::string(event.detail_text()),
+                event.cause, event.span,   traced.time_ns,    traced.time_ns};
+  span.depth = static_cast<std::uint32_t>(open.size());
+  open.push_back({std::move(span), count_++});
+}
+
+void WorkTracks::end(const TracedEvent& traced) {
+  auto& open = open_[{traced.life, traced.actor, traced.event.incarnation}];
+  const auto is_its = [&](const Open& one) { return one.span.span == traced.event.span; };
+  if (std::ranges::none_of(open, is_its)) return;
+  while (!is_its(open.back())) close(open, traced.time_ns, true);
+  close(open, traced.time_ns, false);
+}
+
+void WorkTracks::close(std::vector<Open>& open, std::int64_t time_ns, bool is_cut) {
+  Open last = std::move(open.back());
+  open.pop_back();
+  last.span.end_ns = time_ns;
+  last.span.is_cut = is_cut;
+  closed_(last.span, last.number);
+}
+
+std::vector<WorkSpan> work_spans(const RunTrace& trace) {
+  std::vector<WorkSpan> spans;
+  WorkTracks tracks(trace, [&](const WorkSpan& span, std::uint64_t number) {
+    spans.resize(std::max<std::size_t>(spans.size(), number + 1));
+    spans[number] = span;
+  });
+  for (const TracedEvent& traced : trace.events) tracks.take(traced);
+  tracks.finish();
+  return spans;
 }
 
 std::vector<TracedLetter> letters_of(const RunTrace& trace) {
+  LetterEnds ends;
+  for (const TracedEvent& traced : trace.events) ends.note(traced.event);
   std::vector<TracedLetter> letters;
-  std::unordered_map<std::uint64_t, std::size_t> by_span;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
-    const TraceEvent& event = trace.events[i].event;
-    if (event.kind != TraceKind::kSend || event.span == 0) continue;
-    by_span.emplace(event.span, letters.size());
-    letters.push_back({i, std::nullopt});
-  }
-  for (std::size_t i = 0; i < trace.events.size(); ++i) {
-    const TraceEvent& event = trace.events[i].event;
-    if (!is_arrival(event.kind) || event.span == 0) continue;
-    const auto sent = by_span.find(event.span);
-    if (sent != by_span.end() && !letters[sent->second].arrived) letters[sent->second].arrived = i;
+    const bool is_sent = is_sending(trace.events[i].event);
+    const auto joined = ends.take(trace.events[i], is_sent ? letters.size() : i);
+    if (is_sent) letters.push_back({i, std::nullopt});
+    if (joined) letters[joined->sent.place].arrived = joined->arrived.place;
   }
   return letters;
 }

@@ -6,9 +6,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "runtime/trace/report/run_trace.h"
@@ -26,6 +29,37 @@ struct WorkSpan {
   std::int64_t end_ns = 0;
   std::uint32_t depth = 0;  // spans around it
   bool is_cut = false;
+};
+
+// Joins starts with ends as both come by, in the order of time. Keeps the pieces that are open: memory grows with the
+// tracks, and with the ends that are in no trace. The lives outlive it.
+class WorkTracks {
+ public:
+  // `number`: how many pieces began before it.
+  using Take = std::function<void(const WorkSpan& span, std::uint64_t number)>;
+
+  // Gives each piece to `closed` when it has ended.
+  WorkTracks(const RunTrace& frame, Take closed) : frame_(&frame), closed_(std::move(closed)) {}
+
+  void take(const TracedEvent& traced);
+  // Closes what is open when there are no more events.
+  void finish();
+
+ private:
+  using Track = std::tuple<std::uint32_t, std::uint32_t, Incarnation>;  // life, actor, incarnation
+  struct Open {
+    WorkSpan span;
+    std::uint64_t number = 0;
+  };
+
+  void start(const TracedEvent& traced);
+  void end(const TracedEvent& traced);
+  void close(std::vector<Open>& open, std::int64_t time_ns, bool is_cut);
+
+  const RunTrace* frame_;
+  Take closed_;
+  std::map<Track, std::vector<Open>> open_;
+  std::uint64_t count_ = 0;
 };
 
 // Ascending by begin.

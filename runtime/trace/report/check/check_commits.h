@@ -7,8 +7,8 @@
 #include "runtime/trace/report/check/check_digests.h"
 #include "runtime/trace/report/check/check_journal.h"
 #include "runtime/trace/report/check/check_passing.h"
-#include "runtime/trace/report/check/event_window.h"
 #include "runtime/trace/report/check/findings.h"
+#include "runtime/trace/report/pieces/event_window.h"
 
 namespace shoal {
 

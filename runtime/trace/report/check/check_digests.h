@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/trace/report/check/even_runs.h"
 #include "runtime/trace/report/check/findings.h"
+#include "runtime/trace/report/even_runs.h"
 #include "runtime/trace/report/run_trace.h"
 
 namespace shoal {

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "runtime/trace/report/check/event_window.h"
 #include "runtime/trace/report/check/findings.h"
+#include "runtime/trace/report/pieces/event_window.h"
 
 namespace shoal {
 

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/trace/report/check/even_runs.h"
-#include "runtime/trace/report/check/event_window.h"
 #include "runtime/trace/report/check/findings.h"
+#include "runtime/trace/report/even_runs.h"
+#include "runtime/trace/report/pieces/event_window.h"
 
 namespace shoal {
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/trace/report/check/event_pieces.h"
 #include "runtime/trace/report/check/findings.h"
+#include "runtime/trace/report/pieces/event_pieces.h"
 
 namespace shoal {
 

@@ -13,14 +13,11 @@
 #include <cstddef>
 #include <string_view>
 
-#include "runtime/trace/report/check/event_pieces.h"
 #include "runtime/trace/report/check/findings.h"
+#include "runtime/trace/report/pieces/event_window.h"
 #include "runtime/trace/report/run_trace.h"
 
 namespace shoal {
-
-// Events that a check holds at a time, of the entries and of the steps each; one step's or one entry's in any case.
-inline constexpr std::size_t kWindowEvents = std::size_t{1} << 16U;
 
 // Errors: those of the pieces, which say nothing of the run.
 [[nodiscard]] Result<CheckReport> check_trace(const EventPieces& pieces, std::size_t window_events = kWindowEvents);

@@ -1,4 +1,4 @@
-// Reading a run's traces, aligning their clocks, joining spans and letters; the story of a microbatch, the summary.
+// Reading a run's traces, aligning their clocks, joining spans and letters; the story of a microbatch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,12 +7,11 @@
 
 #include "runtime/base/file.h"
 #include "runtime/trace/report/clocks.h"
-#include "runtime/trace/report/endings.h"
 #include "runtime/trace/report/quantities.h"
 #include "runtime/trace/report/report_memory.h"
 #include "runtime/trace/report/state_spans.h"
 #include "runtime/trace/report/story.h"
-#include "runtime/trace/report/summary.h"
+#include "runtime/trace/report/summary/summary.h"
 #include "runtime/trace/report/work_spans.h"
 #include "runtime/trace/trace_blocks.h"
 #include "runtime/trace/tracer.h"
@@ -183,6 +182,14 @@ TEST(ReportMemory, OfACheckHardlyGrowsWithTheTrace) {
   EXPECT_LT(memory_of_check(100 * million), 2 * memory_of_check(million));
 }
 
+TEST(ReportMemory, OfASummaryIsAFewPercentOfTheTrace) {
+  const std::uint64_t million = 1'000'000 * kEventBytes;
+  EXPECT_EQ(memory_of_summary(million / 1000), memory_of_report(million / 1000, kReportEventBytes)) << "all of it";
+  EXPECT_LT(memory_of_summary(million), memory_of_report(million, kReportEventBytes) / 2);
+  EXPECT_GT(memory_of_summary(100 * million), memory_of_check(100 * million)) << "steps are kept";
+  EXPECT_LT(memory_of_summary(100 * million), memory_of_report(100 * million, kReportEventBytes) / 20);
+}
+
 TEST(WorkSpans, AreClosedWhereTheirProcessWasCutOff) {
   TraceBench bench({1, 2});
   const std::int64_t begun = bench.event("node1", of_kind(TraceKind::kStart)).time_ns;
@@ -195,6 +202,39 @@ TEST(WorkSpans, AreClosedWhereTheirProcessWasCutOff) {
   ASSERT_EQ(cut.size(), 1U);
   EXPECT_EQ(cut[0].word, "forward");
   EXPECT_EQ(cut[0].end_ns, cut[0].begin_ns);
+}
+
+// Pieces that lie in each other end from the inside, and are numbered as they began.
+TEST(WorkTracks, GiveAPieceWhenItHasEnded) {
+  RunTrace frame;
+  frame.lives.resize(1);
+  frame.lives[0].end_ns = 99;
+  std::vector<std::pair<std::uint64_t, std::int64_t>> closed;
+  WorkTracks tracks(frame, [&](const WorkSpan& span, std::uint64_t number) {
+    EXPECT_EQ(span.is_cut, number % 2 == 1) << "each second one is without its end";
+    closed.emplace_back(number, span.end_ns);
+  });
+  const auto take = [&](TraceKind kind, std::uint64_t span, std::int64_t time_ns) {
+    TracedEvent traced;
+    traced.time_ns = time_ns;
+    traced.event.kind = kind;
+    traced.event.span = span;
+    tracks.take(traced);
+  };
+  using Closed = std::vector<std::pair<std::uint64_t, std::int64_t>>;
+  for (std::uint64_t span = 1; span <= 4; ++span) take(TraceKind::kStart, span, static_cast<std::int64_t>(span));
+  take(TraceKind::kEnd, 77, 10);
+  EXPECT_EQ(closed, Closed{}) << "the end of another";
+  take(TraceKind::kEnd, 3, 20);
+  EXPECT_EQ(closed, (Closed{{3, 20}, {2, 20}}));
+  take(TraceKind::kEnd, 1, 30);
+  EXPECT_EQ(closed, (Closed{{3, 20}, {2, 20}, {1, 30}, {0, 30}}));
+  take(TraceKind::kStart, 5, 40);
+  take(TraceKind::kEnd, 5, 41);
+  take(TraceKind::kStart, 6, 50);
+  tracks.finish();
+  EXPECT_EQ(closed.size(), 6U);
+  EXPECT_EQ(closed.back(), (std::pair<std::uint64_t, std::int64_t>{5, 99}));
 }
 
 TEST(WorkSpans, LeadToTheWorkThatTheirLettersAreFor) {
@@ -289,118 +329,6 @@ TEST(Story, OfWhatIsNotThereIsAnError) {
   for (const char* const bad : {"", "12", "12/", "/3", "12/3x", "a/b", "12-3", "-1/2", "12/99999999999"}) {
     EXPECT_FALSE(parse_microbatch(bad).ok()) << bad;
   }
-}
-
-TEST(Summary, CountsWorkLettersAndParts) {
-  TraceBench bench({3, 4});
-  bench.life("node3").dropped = 5;
-  const std::string text = summary_text(bench.trace());
-  for (const char* const part : {"3 steps committed", "stage/1/0 in node3: loss", "Forward", "reduce: to the last vote",
-                                 "the spawner's", "in order", "share of its time"}) {
-    EXPECT_THAT(text, HasSubstr(part));
-  }
-}
-
-TEST(Summary, SaysThatItKnowsOfNoArrivalWithoutATrace) {
-  TraceBench bench({3, 4});
-  EXPECT_THAT(summary_text(bench.trace()), Not(HasSubstr("never arrived)"))) << "all arrived";
-  bench.drop("node3", of_kind(TraceKind::kReceive));
-  EXPECT_THAT(summary_text(bench.trace()),
-              HasSubstr("  (letters to processes whose traces are not here count as never arrived)\n"));
-}
-
-void happens(TraceBench& bench, TraceKind kind, const std::string& detail, Branch branch = {}) {
-  TraceEvent event;
-  event.kind = kind;
-  event.actor = bench.name_of("spawner", "supervisor");
-  event.cause.branch = branch;
-  event.time_ns = bench.now_ns();
-  event.set_detail(detail);
-  bench.add("spawner", event);
-}
-
-// A spawner that is killed while the run goes back to a checkpoint leaves it to the next one.
-TEST(Summary, CountsARollBackThatWasBegunTwiceOnce) {
-  TraceBench bench;
-  for (const std::uint32_t branch : {0U, 0U, 1U}) {
-    happens(bench, TraceKind::kRollBack, "rolled_back run", Branch{branch});
-  }
-  const std::string text = summary_text(bench.trace());
-  EXPECT_THAT(text, HasSubstr("  roll-back 2\n"));
-  EXPECT_THAT(text, HasSubstr("roll-back, rolled_back run, begun again\n"));
-}
-
-TEST(Summary, DoesNotLoseWhatMattersAmongLinksThatComeUp) {
-  TraceBench bench;
-  for (int i = 0; i < 50; ++i) happens(bench, TraceKind::kLink, i % 2 == 0 ? "up" : "lane up");
-  happens(bench, TraceKind::kLink, "lost: it was closed");
-  happens(bench, TraceKind::kFault, "process_lost node2");
-  const std::string text = summary_text(bench.trace());
-  EXPECT_THAT(text, HasSubstr("  fault 1, link 1\n"));
-  EXPECT_THAT(text, HasSubstr("link, lost: it was closed\n"));
-  EXPECT_THAT(text, HasSubstr("fault, process_lost node2\n"));
-  EXPECT_THAT(text, Not(HasSubstr("lane up")));
-}
-
-TEST(Summary, SaysWhichLevelTracesSteps) {
-  EXPECT_THAT(summary_text(TraceBench({.level = TraceLevel::kLifecycle}).trace()),
-              HasSubstr("STEPS\n  (steps are traced with trace.level=all)\n"));
-  EXPECT_THAT(summary_text(TraceBench({.steps = 1}).trace()), HasSubstr("  (no two whole steps in a row)\n"));
-}
-
-// node2 is asked to leave and closes its links; what a link lost before is told.
-TEST(Summary, CallsALeaveByItsName) {
-  TraceBench bench;
-  happens(bench, TraceKind::kLink, "lost: it was reset");
-  bench.life("spawner").events.back().time_ns = 1;
-  const std::string before = summary_text(bench.trace());
-  EXPECT_THAT(before, Not(HasSubstr("left, as asked")));
-  happens(bench, TraceKind::kNote, "left node2");
-  happens(bench, TraceKind::kLink, "lost: the peer closed it");
-  const std::string text = summary_text(bench.trace());
-  EXPECT_THAT(text, HasSubstr("left, as asked"));
-  EXPECT_THAT(text, Not(HasSubstr("the peer closed it")));
-}
-
-// The last events of a process on another machine may be lost with its link.
-TEST(Summary, CallsALeaveByItsNameThoughTheEndOfItsTraceIsLost) {
-  TraceBench bench;
-  bench.cut("node2", bench.now_ns());
-  EXPECT_THAT(summary_text(bench.trace()), HasSubstr("cut off\n"));
-  EXPECT_EQ(std::ranges::count(life_ends(bench.trace()), LifeEnd::kCutOff), 1);
-  happens(bench, TraceKind::kNote, "left node2");
-  EXPECT_THAT(summary_text(bench.trace()), HasSubstr("left, as asked"));
-  EXPECT_EQ(std::ranges::count(life_ends(bench.trace()), LifeEnd::kCutOff), 0);
-}
-
-TEST(Summary, TakesWhoeverStillSpokeWhenTheRunEndedForOrderly) {
-  TraceBench bench;
-  bench.cut("node2", bench.now_ns());
-  bench.cut("node1", bench.now_ns() / 2);
-  EXPECT_EQ(std::ranges::count(life_ends(bench.trace()), LifeEnd::kCutOff), 2);
-  happens(bench, TraceKind::kView, "FinishRun");
-  const RunTrace trace = bench.trace();
-  const auto ends = life_ends(trace);
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    const bool is_killed = trace.lives[i].name == "node1" && trace.lives[i].end_ns + kPartingNs < bench.now_ns();
-    EXPECT_EQ(ends[i] == LifeEnd::kCutOff, is_killed) << trace.lives[i].name;
-  }
-}
-
-// Nobody knows what came after the last event that had room.
-TEST(Summary, DoesNotCallAProcessDeadWhoseTraceIsFull) {
-  TraceBench bench;
-  bench.cut("node2", bench.now_ns() / 2);
-  EXPECT_EQ(std::ranges::count(life_ends(bench.trace()), LifeEnd::kCutOff), 1);
-  bench.life("node2").lacks_end = true;
-  EXPECT_EQ(std::ranges::count(life_ends(bench.trace()), LifeEnd::kCutOff), 0);
-  EXPECT_EQ(std::ranges::count(life_ends(bench.trace()), LifeEnd::kNotTold), 1);
-  EXPECT_THAT(summary_text(bench.trace()), HasSubstr("not known"));
-  happens(bench, TraceKind::kNote, "left node2");
-  bench.life("spawner").events.back().time_ns += 3'600'000'000'000;
-  EXPECT_EQ(std::ranges::count(life_ends(bench.trace()), LifeEnd::kNotTold), 0) << "somebody said so, an hour later";
-  bench.life("node3").lacks_end = true;
-  EXPECT_EQ(std::ranges::count(life_ends(bench.trace()), LifeEnd::kNotTold), 0) << "its end had room";
 }
 
 // Nothing crashes and nothing loops, whatever is missing.

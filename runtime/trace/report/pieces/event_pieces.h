@@ -1,4 +1,4 @@
-// The events of a run in pieces, read as often as a check needs them: none of them is kept.
+// The events of a run in pieces, read as often as a report needs them: none of them is kept.
 //
 // A piece knows which journal positions, steps and epochs its events are about, as the least and the most of each: a
 // check of some steps reads the pieces about them, wherever they lie. Events about nothing that a check
@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <span>
@@ -58,6 +59,25 @@ struct NumberRange {
 // Returns a number for a time, in the order of times.
 [[nodiscard]] std::uint64_t time_number(std::int64_t time_ns);
 
+// Kinds of events; empty at first.
+class KindSet {
+ public:
+  KindSet() = default;
+  KindSet(std::initializer_list<TraceKind> kinds) {
+    for (const TraceKind kind : kinds) add(kind);
+  }
+  void add(TraceKind kind) { bits_ |= bit_of(kind); }
+  void add(const KindSet& other) { bits_ |= other.bits_; }
+  [[nodiscard]] bool has(TraceKind kind) const { return (bits_ & bit_of(kind)) != 0; }
+  [[nodiscard]] bool touches(const KindSet& other) const { return (bits_ & other.bits_) != 0; }
+
+ private:
+  static_assert(static_cast<unsigned>(kTraceKindLast) < 32);
+  static std::uint32_t bit_of(TraceKind kind) { return std::uint32_t{1} << static_cast<unsigned>(kind) % 32; }
+
+  std::uint32_t bits_ = 0;
+};
+
 // Topics of the events of a piece.
 struct PieceTopics {
   NumberRange positions;
@@ -65,6 +85,7 @@ struct PieceTopics {
   NumberRange counters;  // of epochs
   NumberRange groups;
   NumberRange times;  // of all its events, as time_number()
+  KindSet kinds;      // of all its events
 
   void add(const TraceEvent& event);
   void add(const PieceTopics& other);

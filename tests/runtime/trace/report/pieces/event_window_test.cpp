@@ -1,5 +1,5 @@
 // Windows give every event once, those of a rank together, in the order of time, and keep within their bound.
-#include "runtime/trace/report/check/event_window.h"
+#include "runtime/trace/report/pieces/event_window.h"
 
 #include <gtest/gtest.h>
 

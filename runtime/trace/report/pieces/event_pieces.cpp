@@ -1,5 +1,5 @@
 // Spans of a trace in memory; parts of files.
-#include "runtime/trace/report/check/event_pieces.h"
+#include "runtime/trace/report/pieces/event_pieces.h"
 
 #include <algorithm>
 #include <limits>
@@ -161,6 +161,7 @@ void NumberRange::add(const NumberRange& other) {
 }
 
 void PieceTopics::add(const TraceEvent& event) {
+  kinds.add(event.kind);
   const Topic topic = topic_of(event);
   if (topic.kind == TopicKind::kPosition) positions.add(topic.number);
   if (topic.kind == TopicKind::kStep) steps.add(topic.number);
@@ -175,6 +176,7 @@ void PieceTopics::add(const PieceTopics& other) {
   counters.add(other.counters);
   groups.add(other.groups);
   times.add(other.times);
+  kinds.add(other.kinds);
 }
 
 PieceTopics EventPieces::all_topics() const {

@@ -1,5 +1,5 @@
 // Reads on with fewer ranks whenever the bound is reached.
-#include "runtime/trace/report/check/event_window.h"
+#include "runtime/trace/report/pieces/event_window.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // The run before a number either has it, ends just below it, or has nothing to do with it.
-#include "runtime/trace/report/check/even_runs.h"
+#include "runtime/trace/report/even_runs.h"
 
 #include <iterator>
 
@@ -25,6 +25,18 @@ void EvenRuns::add(std::uint64_t number, std::uint64_t value) {
     }
   }
   runs_.emplace(number, Run{1, value, 0});
+}
+
+bool StepPlaces::add(Branch branch, StepId step, std::uint64_t place) {
+  EvenRuns& steps = by_branch_[branch];
+  if (steps.find(step.value)) return false;
+  steps.add(step.value, place);
+  return true;
+}
+
+std::optional<std::uint64_t> StepPlaces::find(Branch branch, StepId step) const {
+  const auto steps = by_branch_.find(branch);
+  return steps == by_branch_.end() ? std::nullopt : steps->second.find(step.value);
 }
 
 }  // namespace shoal

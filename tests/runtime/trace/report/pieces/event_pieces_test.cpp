@@ -1,5 +1,5 @@
 // The pieces of a run directory have what read_run_trace() has, and have it still when the run has gone on.
-#include "runtime/trace/report/check/event_pieces.h"
+#include "runtime/trace/report/pieces/event_pieces.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -135,6 +135,11 @@ TEST(EventPieces, KnowWhatTheirEventsAreAbout) {
       EXPECT_EQ((topics.*range).least, (found.*range).least);
       EXPECT_EQ((topics.*range).most, (found.*range).most);
     }
+    for (const TraceKind kind : {TraceKind::kPlan, TraceKind::kCommit, TraceKind::kFault}) {
+      EXPECT_EQ(topics.kinds.has(kind), found.kinds.has(kind));
+    }
+    EXPECT_TRUE(topics.kinds.touches({TraceKind::kPlan, TraceKind::kCommit}));
+    EXPECT_FALSE(topics.kinds.touches({TraceKind::kFault})) << "there is none";
   }
 }
 

@@ -7,6 +7,8 @@
 #include <map>
 #include <optional>
 
+#include "messages/ids.h"
+
 namespace shoal {
 
 class EvenRuns {
@@ -26,6 +28,17 @@ class EvenRuns {
   };
 
   std::map<std::uint64_t, Run> runs_;  // by their first number
+};
+
+// Steps of branches, each with a place in the order in which they were committed.
+class StepPlaces {
+ public:
+  // Returns false where the step has a place: the first one counts.
+  bool add(Branch branch, StepId step, std::uint64_t place);
+  [[nodiscard]] std::optional<std::uint64_t> find(Branch branch, StepId step) const;
+
+ private:
+  std::map<Branch, EvenRuns> by_branch_;
 };
 
 }  // namespace shoal

@@ -1,5 +1,5 @@
 // Any numbers are found again with their values; an even run of them is one.
-#include "runtime/trace/report/check/even_runs.h"
+#include "runtime/trace/report/even_runs.h"
 
 #include <gtest/gtest.h>
 
@@ -41,6 +41,17 @@ TEST(EvenRuns, FindWhatWasAddedInAnyOrder) {
       EXPECT_EQ(runs.find(number), known == expected.end() ? std::nullopt : std::optional(known->second));
     }
   }
+}
+
+TEST(StepPlaces, AreTheFirstOnesOfEachBranch) {
+  StepPlaces places;
+  EXPECT_TRUE(places.add(Branch{1}, StepId{7}, 70));
+  EXPECT_FALSE(places.add(Branch{1}, StepId{7}, 71));
+  EXPECT_TRUE(places.add(Branch{2}, StepId{7}, 72));
+  EXPECT_EQ(places.find(Branch{1}, StepId{7}), 70U);
+  EXPECT_EQ(places.find(Branch{2}, StepId{7}), 72U);
+  EXPECT_EQ(places.find(Branch{2}, StepId{8}), std::nullopt);
+  EXPECT_EQ(places.find(Branch{3}, StepId{7}), std::nullopt);
 }
 
 }  // namespace

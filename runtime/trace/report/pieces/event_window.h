@@ -11,10 +11,13 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/trace/report/check/event_pieces.h"
+#include "runtime/trace/report/pieces/event_pieces.h"
 #include "runtime/trace/report/traced_journal.h"
 
 namespace shoal {
+
+// Events that a window of a report holds; those of one step, of one entry, or of one time in any case.
+inline constexpr std::size_t kWindowEvents = std::size_t{1} << 16U;
 
 // Says for how many events one counts.
 [[nodiscard]] std::size_t weight_of(const TraceEvent& event);
