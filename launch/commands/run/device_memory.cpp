@@ -54,6 +54,16 @@ Status check_device_memory(const ExecutorConfig& wanted) {
   return fail(Error::kUsage, compose("device ", wanted.device, ": stage ", wanted.stage, " ", *lack));
 }
 
+std::string memory_warning(const ExecutorConfig& wanted) {
+  const auto device = parse_device(wanted.device);
+  const auto free_bytes = available_memory();
+  if (!device || device->kind == DeviceKind::kCuda || !free_bytes) return {};
+  Config config = wanted.config;
+  config.pipeline.stages = wanted.stages;
+  const auto cut = cut_of(config);
+  return cut ? lack_in_memory(memory_need(config, *cut, wanted.stage.value, 1), *free_bytes) : std::string();
+}
+
 std::optional<std::uint64_t> free_device_memory(const std::string& device) {
   const auto name = parse_device(device);
   if (!name || name->kind != DeviceKind::kCuda || device_plugin() == nullptr) return std::nullopt;

@@ -17,6 +17,10 @@ namespace shoal {
 // Errors: kUsage.
 [[nodiscard]] Status check_device_memory(const ExecutorConfig& wanted);
 
+// Says that one process on the machine's processor lacks memory for the whole model; empty where it does not, or where
+// its device is a GPU.
+[[nodiscard]] std::string memory_warning(const ExecutorConfig& wanted);
+
 // Bytes; none of what is no GPU, or does not answer.
 [[nodiscard]] std::optional<std::uint64_t> free_device_memory(const std::string& device);
 

@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/enumerate.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/executor/device_name.h"
 
 namespace shoal {
@@ -80,7 +82,15 @@ Status check_collective_devices(const std::vector<std::string>& devices,
   return fail(
       Error::kUsage,
       "sync.backend = \"nccl\": NCCL sums on GPUs, and this run computes on processors; give each replica a GPU "
-      "of its own (--device cuda), or take sync.backend = \"ring\"");
+      "of its own (--device cuda), or take sync.backend = \"ring\" (with --resume also --branch NAME: in fast "
+      "mode a ring adds up in another order)");
+}
+
+std::string idle_devices_warning(const std::vector<std::string>& devices, std::uint64_t nodes) {
+  if (nodes == 0 || devices.size() <= nodes) return {};
+  const std::vector<std::string> idle(devices.begin() + static_cast<std::ptrdiff_t>(nodes), devices.end());
+  return compose("of ", devices.size(), " devices ", nodes, " go to ", counted(nodes, "node"), ", and nobody gets ",
+                 enumerate(idle), ": give --nodes ", devices.size(), ", with stages or replicas for them");
 }
 
 }  // namespace shoal

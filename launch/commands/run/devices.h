@@ -2,6 +2,7 @@
 // The driver is asked once, where a GPU is named, before anything is started: a device that is absent ends the command.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ namespace shoal {
 // For a command that computes on one device: `cuda` is the GPU of a machine that has one. Errors: as settle_devices(),
 // and kUsage where there are several.
 [[nodiscard]] Result<std::string> settle_one_device(const std::string& word, const std::function<DriverAnswers()>& ask);
+
+// Says which devices no node gets, where there are fewer nodes than devices: each node has one. Empty: none.
+[[nodiscard]] std::string idle_devices_warning(const std::vector<std::string>& devices, std::uint64_t nodes);
 
 // sync.backend = "nccl" with no GPU among the devices (none named: the processor), and no library that sums on
 // processors. Errors: kUsage, with what is lacking.

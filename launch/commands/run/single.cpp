@@ -115,6 +115,7 @@ Result<Parts> open_parts(const RunDirectory& directory, const SingleOptions& opt
   const auto begins = start ? BeginsWith::kImage : BeginsWith::kInitialWeights;
   const ExecutorConfig wanted{parts.config, StageId{0}, 1, options.device, Answering::kAtOnce, begins};
   if (auto fits = check_device_memory(wanted); !fits) return fits.failure();
+  say_warning(memory_warning(wanted));
   parts.device = wanted;
   DeviceProbe probe(options.device);
   parts.on_device = stage_on_device(wanted, probe);  // before the executor has the device

@@ -98,6 +98,7 @@ Result<int> keep_run(const TrainOptions& options, const ChosenRun& chosen, bool&
         counted(wanted, "node"), ", and --nodes ", nodes,
         " starts fewer: the run waits until others join (`shoal node`)");
   }
+  say_warning(idle_devices_warning(options.devices, nodes));
   set_spawner_json_aside(run);
   KeeperTimes times{std::chrono::seconds(3), std::chrono::seconds(10)};
   times.coming_up += std::chrono::seconds(15);  // the keeper of the spawner gives up before

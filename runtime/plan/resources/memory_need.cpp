@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "runtime/base/compose.h"
 #include "runtime/base/ensure.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/cluster/replicas_wanted.h"
 #include "runtime/pipeline/schedule.h"
 
@@ -156,6 +158,13 @@ std::uint64_t total_bytes(const MemoryNeed& need) {
   const std::uint64_t kept = need.weights + need.copies + need.optimizer + need.outer + need.rounds +
                              need.accumulators + need.mean + need.image + need.program;
   return kept + std::max(computing_bytes(need), need.reduction) + need.allocator;
+}
+
+std::string lack_in_memory(const MemoryNeed& need, std::uint64_t free_bytes) {
+  if (total_bytes(need) <= free_bytes) return {};
+  return compose("one process needs ", size_text(total_bytes(need)), " of memory, and ", size_text(free_bytes),
+                 " are free: the system may end it; lower batch.microbatch, or share the model among machines "
+                 "(pipeline.stages): 'shoal plan' says what each of them needs");
 }
 
 std::uint64_t held_microbatches(const Config& config, std::size_t stage, LaterStages later_stages) {

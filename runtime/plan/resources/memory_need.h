@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -49,6 +50,10 @@ struct MemoryItem {
 
 // Returns the most that is held at once: a step computes (gradients, activations, letters) or reduces, never both.
 [[nodiscard]] std::uint64_t total_bytes(const MemoryNeed& need);
+
+// Says what one process that trains the whole model lacks: "needs 61.2 GB of memory, and 22.9 GB are free: ...". Empty
+// where it has enough. It is no refusal: part of the need comes late or never, and a system may swap.
+[[nodiscard]] std::string lack_in_memory(const MemoryNeed& need, std::uint64_t free_bytes);
 
 // Quick: what workers were measured with. Slow: a later stage's machines or links are, so that all credits that links
 // may bring wait for its answers, and one more of a step's last ones is answered first (schedule.h): the most there is.

@@ -79,14 +79,16 @@ std::string table_text(const RunPlan& plan) {
   text += "  a step computes (gradients, activations, letters) or reduces, never both\n";
   text += row("credits", stages, [](const PlannedStage& stage) { return compose(stage.credits.microbatches); }) +
           "  microbatches in flight at each replica\n";
-  text += row("at most", stages, [](const PlannedStage& stage) { return compose(stage.credits.at_most); }) +
+  text += row("most credits", stages, [](const PlannedStage& stage) { return compose(stage.credits.at_most); }) +
           "  of them, where links take long or a stage has fewer replicas\n";
   text += row("inputs", stages, [](const PlannedStage& stage) { return size_words(stage.credits.input_bytes); }) +
           "  of those, from the stage before\n";
   text += row("slow behind", stages, [](const PlannedStage& stage) { return size_words(stage.credits.total_bytes); }) +
           "  bytes of each replica where a slow one makes it hold them all\n";
+  text += row("on a GPU", stages, [](const PlannedStage& stage) { return size_words(stage.on_gpu); }) +
+          "  of its memory where a replica computes there, holding them all; `fits` is about processors\n";
   text += row("beside a GPU", stages, [](const PlannedStage& stage) { return size_words(stage.beside_gpu); }) +
-          "  of its machine's memory where a replica computes on a GPU instead\n";
+          "  of the memory of such a GPU's machine\n";
   text += row("fits", stages, [](const PlannedStage& stage) { return std::string(stage.fits ? "yes" : "no"); }) + "\n";
   return text;
 }
@@ -166,6 +168,7 @@ Json stage_json(const PlannedStage& stage) {
   for (const MachineKind& machine : stage.machines) json["machines"].push_back(machine.name);
   for (const MemoryItem& item : memory_items()) json["bytes"][std::string(item.name)] = stage.memory.*item.bytes;
   json["bytes"]["total"] = total_bytes(stage.memory);
+  json["bytes"]["on_gpu"] = stage.on_gpu;
   json["bytes"]["beside_gpu"] = stage.beside_gpu;
   json["credits"] = {{"microbatches", stage.credits.microbatches},
                      {"at_most", stage.credits.at_most},

@@ -10,6 +10,7 @@
 #include "runtime/cluster/replicas_wanted.h"
 #include "runtime/pipeline/schedule.h"
 #include "runtime/plan/resources/cut_proposal.h"
+#include "runtime/plan/resources/device_fit.h"
 #include "runtime/plan/resources/host_need.h"
 
 namespace shoal {
@@ -70,6 +71,8 @@ void take_memory(const PlanOrder& order, std::vector<PlannedStage>& stages) {
     PlannedStage& stage = stages[i];
     stage.memory = memory_need(order.config, cuts, i, stage.replicas);
     stage.credits = credit_need(order.config, cuts, i, stage.replicas);
+    const DeviceNeed need = device_need(order.config, cuts, i, stage.replicas);
+    stage.on_gpu = bytes_at(need, need.held);
     stage.beside_gpu = total_bytes(host_need(order.config, stage.memory, cuts.size(), i, stage.replicas));
     std::optional<std::uint64_t> least = stage.machines.empty() ? order.memory_bytes : std::nullopt;
     for (const MachineKind& machine : stage.machines) {

@@ -33,7 +33,8 @@ struct PlannedStage {
   std::size_t replicas = 0;
   MemoryNeed memory;
   CreditNeed credits;
-  std::uint64_t beside_gpu = 0;  // bytes of its machine's memory where it computes on a GPU (host_need.h)
+  std::uint64_t on_gpu = 0;  // bytes of a GPU's memory where it computes on one, with all its credits (device_fit.h)
+  std::uint64_t beside_gpu = 0;  // bytes of its machine's memory there (host_need.h)
   bool fits = true;  // in the least memory of its machines, where that is known, with all its credits at most
 };
 

@@ -110,7 +110,10 @@ TEST(Devices, NcclWantsAGpuAmongThem) {
     const Status refused = check_collective_devices(devices, none);
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(exit_code(refused.failure().error), 2);
-    EXPECT_THAT(refused.failure().message, HasSubstr("NCCL sums on GPUs"));
+    EXPECT_THAT(refused.failure().message,
+                AllOf(HasSubstr("NCCL sums on GPUs"),
+                      HasSubstr("sync.backend = \"ring\" (with --resume also --branch NAME: in fast "
+                                "mode a ring adds up in another order)")));
   }
 }
 
@@ -127,6 +130,18 @@ TEST(Devices, AnAbsentOneEndsTheCommandAndIsNamed) {
     EXPECT_EQ(exit_code(refused.failure().error), 2);
     EXPECT_THAT(refused.failure().message, AllOf(HasSubstr(word), HasSubstr("driver"), HasSubstr("libcuda.so.1")));
   }
+}
+
+TEST(IdleDevices, AreNamedWhereNodesAreFewer) {
+  const std::vector<std::string> four = {"cuda:0", "cuda:1", "cuda:2", "cuda:3"};
+  EXPECT_EQ(
+      idle_devices_warning(four, 2),
+      "of 4 devices 2 go to 2 nodes, and nobody gets cuda:2 and cuda:3: give --nodes 4, with stages or replicas for "
+      "them");
+  EXPECT_EQ(idle_devices_warning(four, 4), "");
+  EXPECT_EQ(idle_devices_warning(four, 8), "") << "they share them";
+  EXPECT_EQ(idle_devices_warning({}, 4), "");
+  EXPECT_EQ(idle_devices_warning(four, 0), "") << "nodes that others start have devices of their own";
 }
 
 }  // namespace

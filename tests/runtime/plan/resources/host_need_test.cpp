@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "launch/commands/plan/model_cut.h"
+#include "runtime/plan/resources/device_fit.h"
 #include "runtime/plan/resources/memory_need.h"
 #include "runtime/plan/resources/plan_report.h"
 #include "runtime/plan/resources/run_plan.h"
@@ -70,8 +71,13 @@ TEST(HostNeed, ThePlanSaysIt) {
   order.model = cuts_of(order.config).value();
   const auto plan = plan_run(order);
   ASSERT_TRUE(plan.ok());
+  const std::vector<CutStage> cuts = {plan->stages.at(0).cut, plan->stages.at(1).cut};
+  const DeviceNeed need = device_need(exact(), cuts, 0, plan->stages[0].replicas);
+  EXPECT_EQ(plan->stages[0].on_gpu, bytes_at(need, need.held));
+  EXPECT_NE(plan->stages[0].on_gpu, plan->stages[1].on_gpu) << "the control";
   EXPECT_EQ(plan->stages.at(0).beside_gpu, total_bytes(planned(exact(), plan->stages[0].replicas).need));
   EXPECT_THAT(text_of(*plan), HasSubstr("\nbeside a GPU  "));
+  EXPECT_THAT(text_of(*plan), HasSubstr("\non a GPU  "));
 }
 
 TEST(HostNeed, SaysWhatItIsMadeOf) {
