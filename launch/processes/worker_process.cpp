@@ -204,7 +204,7 @@ void tell_planned(const ExecutorConfig& wanted) {
 }
 
 // P-25c. Memory and rates are of this worker alone: its keeper has dealt out the node's. What lies beneath it is its
-// machine's whole memory, for the workers of all nodes there.
+// machine's whole memory, for the workers of all nodes there: what is free changes with whatever ends and starts.
 MachineOffer offer_of(const WorkerNodeOptions& options, DeviceProbe& probe) {
   MachineOffer offer;
   const auto pace_ms = pace_ms_of(options.device);
@@ -215,7 +215,7 @@ MachineOffer offer_of(const WorkerNodeOptions& options, DeviceProbe& probe) {
   offer.threads = is_on_gpu ? 1 : static_cast<std::uint32_t>(options.threads.value_or(0));
   const auto free_bytes = is_on_gpu ? free_device_memory(options.device) : available_memory();
   offer.memory_bytes = memory_offered(options.limits, free_bytes);
-  offer.host_bytes = host_memory_offered(is_on_gpu, options.device_index, whole_memory());
+  offer.host_bytes = whole_memory().value_or(0);
   offer.machine = options.machine;
   offer.up_bit_s = options.limits.up_bit_s.value_or(0);
   offer.down_bit_s = options.limits.down_bit_s.value_or(0);

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
+#include "runtime/base/machine/available_memory.h"
 #include "runtime/transport/certificates.h"
 #include "tests/support/process_scene.h"
 #include "tests/system/network/network_namespaces.h"
@@ -172,6 +174,39 @@ TEST(Nodes, TooFewAreSaid) {
   boss.signal(SIGTERM);
   EXPECT_EQ(boss.wait(kSoon), 75);
   EXPECT_EQ(node.wait(kSoon), 0) << node.err();
+}
+
+// Bytes that a replica of the first stage needs, as the plan says.
+double need_of_first_stage(ProcessScene& scene, const SmallRun& run, int microbatch) {
+  const Words sizes = {"--set", "batch.sequences=" + std::to_string(microbatch), "--set",
+                       "batch.microbatch=" + std::to_string(microbatch)};
+  Program& plan = start_words(scene, Words{shoal_program(), "plan", "--json"} + settings_of(scene, run) + sizes);
+  EXPECT_EQ(plan.wait(kSoon), 0) << plan.err();
+  return nlohmann::json::parse(plan.out())["stages"][0]["credits"]["total_bytes"].get<double>();
+}
+
+// Each of the two would have its stage, and both together more memory than there is.
+TEST(Nodes, OfOneMachineShareItsMemory) {
+  ProcessScene scene;
+  const SmallRun run{2, 1, 20, {}};
+  const auto whole = whole_memory();
+  ASSERT_TRUE(whole);
+  constexpr int kSample = 4000;
+  const double rate =
+      (need_of_first_stage(scene, run, 2 * kSample) - need_of_first_stage(scene, run, kSample)) / kSample;
+  const auto microbatch = std::to_string(static_cast<int>(0.6 * static_cast<double>(*whole) / rate));
+  Program& boss = start_words(
+      scene,
+      spawner(scene, run, {"--set", "batch.sequences=" + microbatch, "--set", "batch.microbatch=" + microbatch}));
+  const Words join = wait_for_join_words(boss);
+  Program& one = start_node(scene, "one", join);
+  Program& other = start_node(scene, "other", join);
+  const auto is_said = [&] { return boss.err().find("[stage_does_not_fit]") != std::string::npos; };
+  EXPECT_TRUE(wait_until(is_said, kSoon)) << boss.err();
+  boss.signal(SIGTERM);
+  EXPECT_EQ(boss.wait(kSoon), 75);
+  EXPECT_EQ(one.wait(kSoon), 0) << one.err();
+  EXPECT_EQ(other.wait(kSoon), 0) << other.err();
 }
 
 TEST(Nodes, TooFewEndARunAfterItsTimeOut) {

@@ -34,11 +34,6 @@ std::uint64_t memory_offered(const NodeLimits& limits, std::optional<std::uint64
   return std::max<std::uint64_t>(std::min(limits.memory_bytes.value_or(kAny), free_bytes.value_or(kAny)), 1);
 }
 
-std::uint64_t host_memory_offered(bool is_on_gpu, std::uint32_t device_index,
-                                  std::optional<std::uint64_t> whole_bytes) {
-  return is_on_gpu || device_index > 0 ? whole_bytes.value_or(0) : 0;
-}
-
 Status check_shares(const NodeLimits& limits, std::size_t devices) {
   if (limits.memory_bytes && *limits.memory_bytes / std::max<std::size_t>(devices, 1) < kLeastMemory)
     return fail(Error::kUsage, "--memory: expected at least 1M for each --device of the node");

@@ -23,11 +23,6 @@ struct NodeLimits {
 // The memory that a worker states at its join: as much as is free of its device's, or of the machine's where it
 // computes on the processor, and no more than its limit; a byte where nothing is free. 0: neither is known.
 [[nodiscard]] std::uint64_t memory_offered(const NodeLimits& limits, std::optional<std::uint64_t> free_bytes);
-// The whole memory of the machine, which a worker states beside it for all workers on it together: what is free
-// changes with whatever ends and starts. Not stated by a first worker on the processor: what it has is free memory of
-// the machine already. 0: it states none.
-[[nodiscard]] std::uint64_t host_memory_offered(bool is_on_gpu, std::uint32_t device_index,
-                                                std::optional<std::uint64_t> whole_bytes);
 // Says whether each of so many devices gets a rate that it can work with. Errors: kUsage.
 [[nodiscard]] Status check_shares(const NodeLimits& limits, std::size_t devices);
 

@@ -23,12 +23,5 @@ TEST(NodeLimits, AWorkerOffersNoMoreThanItsLimitAndNoMoreThanIsFree) {
   EXPECT_EQ(memory_offered(limited_to(8 * kGB), 0), 1U) << "0 would say that nobody knows";
 }
 
-TEST(NodeLimits, AWorkerStatesTheMachineBeneathIt) {
-  EXPECT_EQ(host_memory_offered(true, 0, 64 * kGB), 64 * kGB);
-  EXPECT_EQ(host_memory_offered(false, 1, 64 * kGB), 64 * kGB) << "a processor beside others";
-  EXPECT_EQ(host_memory_offered(false, 0, 64 * kGB), 0U) << "a processor alone states what is free";
-  EXPECT_EQ(host_memory_offered(true, 0, std::nullopt), 0U) << "the system does not say";
-}
-
 }  // namespace
 }  // namespace shoal::node_limits_test
