@@ -99,7 +99,13 @@ Result<std::string> output_of(const std::vector<std::string>& arguments) {
   int status = 0;
   ::waitpid(*child, &status, 0);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
-  return fail(Error::kInternal, arguments.front() + " cannot run here, or failed");
+  if (WIFSIGNALED(status)) {
+    const int signal = WTERMSIG(status);
+    return fail(Error::kInternal,
+                compose(arguments.front(), " was ended by signal ", signal, " (", ::strsignal(signal), ")"));
+  }
+  return fail(Error::kInternal,
+              compose(arguments.front(), " cannot run here, or failed: it ended with status ", WEXITSTATUS(status)));
 }
 
 std::string program_folder() {

@@ -26,7 +26,8 @@ struct ChildProgram {
 void signal_child(pid_t pid, int signal);
 
 // Runs a short program to its end; what it wrote to stdout. Its stderr is dropped.
-// Errors: kIo when it cannot be started, kInternal when it ends with another status than 0.
+// Errors: kIo when it cannot be started, kInternal when it ends with another status than 0, or by a signal, saying
+// which.
 [[nodiscard]] Result<std::string> output_of(const std::vector<std::string>& arguments);
 
 // The folder of the running executable, where its sister program lies.

@@ -29,7 +29,7 @@ const OptionSpec kBranch{
 const OptionSpec kFrom{"--from", kValue, "N",
                        "with --branch: from the kept checkpoint after N steps (default: the newest; 0: the beginning)"};
 const OptionSpec kSteps{"--steps", kValue, "N", "stop after step N; neither run.steps nor optim.decay_steps changes"};
-const OptionSpec kOneDevice{"--device", kValue, "D", "cpu, or cuda:N (default: cpu)"};
+const OptionSpec kOneDevice{"--device", kValue, "D", "cpu, cuda:N, or cuda where there is one GPU (default: cpu)"};
 const OptionSpec kStep{"--step", kValue, "N", "the checkpoint after N steps (default: the newest)"};
 
 const std::vector<OptionSpec> kLocator = {
@@ -58,20 +58,22 @@ CommandSpec plot() {
 }
 
 CommandSpec train() {
-  return {"train",
-          "Trains a model on this machine: a spawner, storage and nodes, one process each.",
-          {kConfig},
-          {kSet,
-           kOut,
-           kResume,
-           kBranch,
-           kFrom,
-           kSteps,
-           {"--nodes", kValue, "N", "node processes (default: stages x replicas; more are spares)"},
-           {"--single", kFlag, "", "the same run in one process without actors: the reference"},
-           {"--device", kRepeated, "D",
-            "cpu, cuda:N or cuda (every GPU) for the nodes in turn, or for the one process (default: cpu)"}},
-          kExitCodes};
+  return {
+      "train",
+      "Trains a model on this machine: a spawner, storage and nodes, one process each.",
+      {kConfig},
+      {kSet,
+       kOut,
+       kResume,
+       kBranch,
+       kFrom,
+       kSteps,
+       {"--nodes", kValue, "N", "node processes (default: stages x replicas; more are spares)"},
+       {"--single", kFlag, "", "the same run in one process without actors: the reference"},
+       {"--device", kRepeated, "D",
+        "cpu, cuda:N, cuda (every GPU), or paced:MS (MS per microbatch; MS@S:MS changes after S s), for the nodes in "
+        "turn or for the one process (default: cpu)"}},
+      kExitCodes};
 }
 
 CommandSpec spawner() {

@@ -1,6 +1,7 @@
 // `shoal-worker`: what computes. Started by shoal and its keepers; nobody needs to type it.
 #include "launch/arguments.h"
 #include "launch/child_process.h"
+#include "launch/commands/inspect/versions.h"
 #include "launch/commands/run/device_memory.h"
 #include "launch/inherited.h"
 #include "launch/interface.h"
@@ -21,14 +22,21 @@ const CommandSpec& fingerprint_command() {
 }
 
 const CommandSpec& features_command() {
-  static const CommandSpec command{"features", "Prints what this build can use, one feature a line.", {}, {}, ""};
+  static const CommandSpec command{
+      "features",
+      "Prints what this build can use, one feature a line.",
+      {},
+      {{kWithoutGpuPart, OptionKind::kFlag, "", "leave the part for GPUs alone, and say nothing of it"}},
+      ""};
   return command;
 }
 
 // Loads what is there, whatever this machine can do with it; bf16 is there if a product of it can be made.
-Result<int> print_features(const Options&) {
-  const auto plugin = open_plugin(program_folder() + "/" + kDevicePluginFile);
-  print("cuda ", plugin ? "yes" : "no " + plugin.failure().message, "\n");
+Result<int> print_features(const Options& options) {
+  if (!options.has(kWithoutGpuPart)) {
+    const auto plugin = open_plugin(program_folder() + "/" + kDevicePluginFile);
+    print("cuda ", plugin ? "yes" : "no " + plugin.failure().message, "\n");
+  }
   const auto nccl = open_nccl();
   print("nccl ", nccl ? "yes" : "no " + nccl.failure().message, "\n");
   const Status bf16 = check_bf16_products();

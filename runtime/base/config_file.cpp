@@ -287,8 +287,10 @@ Status check_model(const Draft& draft) {
   if (model.kind == ModelKind::kGpt2) return check_gpt2(draft);
   if (model.heads % kv_heads_of(model) != 0)
     return conflict(draft, "model.heads", "model.kv_heads", "the heads must be a multiple of kv_heads");
-  if (head_size_of(model) % 2 != 0)
-    return conflict(draft, "model.width", "model.heads", "rotary positions turn pairs: a head must have an even size");
+  constexpr const char* kTurnPairs = "rotary positions turn pairs: a head must have an even size";
+  if (head_size_of(model) % 2 != 0 && has_own_head_size)
+    return at(draft.origin("model.head_size"), compose("model.head_size = ", model.head_size, ": ", kTurnPairs));
+  if (head_size_of(model) % 2 != 0) return conflict(draft, "model.width", "model.heads", kTurnPairs);
   if (model.rope_low_freq_factor >= model.rope_high_freq_factor)
     return conflict(draft, "model.rope_low_freq_factor", "model.rope_high_freq_factor",
                     "the first must be below the second");

@@ -429,8 +429,8 @@ void add_idle_rules(std::vector<ConfigKey>& keys) {
       {[](const Config& config) { return config.sync.mode == SyncMode::kEveryStep; }, "sync.mode = \"every_step\""});
   idle_while(
       keys, {"sync.backend"},
-      {[](const Config& c) { return c.sync.mode == SyncMode::kEveryStep && c.sync.backend != SyncBackend::kNccl; },
-       "sync.mode = \"every_step\""});
+      {[](const Config& c) { return c.sync.mode == SyncMode::kEveryStep && c.sync.backend == SyncBackend::kOwner; },
+       "sync.mode = \"every_step\""});  // a step that NCCL does not sum goes over the ring
   idle_while(keys, {"sync.private_network"},
              {[](const Config& c) { return c.sync.backend != SyncBackend::kNccl; }, "sync.backend is not \"nccl\""});
   idle_while(keys, {"pipeline.activations", "pipeline.recompute", "pipeline.cut", "swarm.share_devices"},

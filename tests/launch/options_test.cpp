@@ -33,6 +33,22 @@ TEST(Options, FlagsValuesAndPositionalsInAnyOrder) {
   EXPECT_FALSE(options->has("--resume"));
 }
 
+// The parser of devices takes these.
+TEST(Options, HelpNamesEveryFormOfADevice) {
+  const auto help = [](const std::string& command) {
+    for (const OptionSpec& option : command_named(command).options) {
+      if (std::string(option.name) == "--device") return std::string(option.meaning);
+    }
+    return std::string();
+  };
+  for (const std::string command : {"train", "node"}) {
+    EXPECT_THAT(help(command), AllOf(HasSubstr("cpu, cuda:N, cuda (every GPU)"), HasSubstr("paced:MS"))) << command;
+  }
+  for (const std::string command : {"eval", "sample"}) {
+    EXPECT_THAT(help(command), HasSubstr("cpu, cuda:N, or cuda")) << command;
+  }
+}
+
 TEST(Options, AnOptionalValueMayBeLeftOut) {
   const auto bare = parse_options(command_named("train"), {"--resume", "--single"});
   ASSERT_TRUE(bare.ok());

@@ -217,6 +217,22 @@ TEST_F(StartRun, KeysWithoutEffectAreToldInOneSentence) {
               StartsWith("pipeline.recompute has no effect"));
 }
 
+// Owners sum rounds alone; a ring takes NCCL's place, whatever stood below the order for it.
+TEST_F(StartRun, ABackendIsWarnedOfWhereTheSumsOfStepsGoAnotherWay) {
+  EXPECT_THAT(choose_run({{}, {"sync.backend=owner"}, {}, false, {}}, here_)->warning,
+              HasSubstr("sync.backend has no effect while sync.mode = \"every_step\""));
+  EXPECT_EQ(choose_run({{}, {"sync.backend=ring"}, {}, false, {}}, here_)->warning, "");
+  const std::vector<std::string> by_nccl = {"sync.backend=nccl", "sync.private_network=127.0.0.0/8"};
+  EXPECT_EQ(choose_run({{}, by_nccl, {}, false, {}}, here_)->warning, "");
+  leave_run("nccl", by_nccl);
+  RunChoice on_branch = resumed("nccl", {"sync.backend=ring"});
+  EXPECT_THAT(refusal(on_branch), AllOf(HasSubstr("sync.backend"), HasSubstr("--branch NAME")));
+  on_branch.branch = BranchWish{"ring", std::nullopt};
+  const auto chosen = choose_run(on_branch, here_);
+  ASSERT_TRUE(chosen.ok()) << chosen.failure().message;
+  EXPECT_EQ(chosen->warning, "");
+}
+
 TEST_F(StartRun, WhatOneProcessLeavesOutIsWarnedOf) {
   RunChoice choice{{}, {"pipeline.activations=bf16"}, {}, false, {}};
   EXPECT_EQ(choose_run(choice, here_)->warning, "");

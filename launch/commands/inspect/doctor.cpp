@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "launch/commands/inspect/findings.h"
 #include "launch/commands/inspect/inspect.h"
 #include "launch/commands/inspect/versions.h"
 #include "launch/open_files.h"
@@ -27,15 +28,6 @@ namespace shoal {
 namespace {
 
 namespace fs = std::filesystem;
-
-enum class Verdict { kGood, kDoubtful, kWrong, kUntried };
-
-struct Finding {
-  std::string what;
-  Verdict verdict = Verdict::kGood;
-  std::string facts;
-  std::string remedy;  // empty where the verdict is good
-};
 
 constexpr double kGigabyte = 1e9;
 constexpr double kMemoryNeeded = 2 * kGigabyte;  // four small workers with LibTorch in each
@@ -75,16 +67,6 @@ Finding worker() {
           "run launch/shoal, which builds it and unpacks LibTorch"};
 }
 
-// A machine without a GPU lacks nothing: it trains on its processor.
-Finding gpu(const std::vector<Feature>& features, const Result<std::vector<GpuFacts>>& devices) {
-  const auto cuda = std::find_if(features.begin(), features.end(), [](const auto& one) { return one.name == "cuda"; });
-  if (!devices) return {"gpu", Verdict::kGood, "cannot be used: " + devices.failure().message, ""};
-  const std::string facts = device_texts(*devices);
-  if (cuda->is_there) return {"gpu", Verdict::kGood, facts, ""};
-  return {"gpu", Verdict::kDoubtful, facts + "; cannot be used: " + cuda->why_not,
-          "install the CUDA toolkit, then run launch/shoal, which builds the part for GPUs"};
-}
-
 // Measures what a worker of this machine would state at its join.
 Finding speed() {
   const auto text = worker_speed();
@@ -100,18 +82,6 @@ Finding processor() {
     if (flags.find(" " + std::string(flag) + " ") != std::string::npos) facts += std::string(", ") + flag;
   if (flags.find(" avx2 ") != std::string::npos) return {"processor", Verdict::kGood, facts, ""};
   return {"processor", Verdict::kDoubtful, facts + ", no avx2", "training works, slowly; take a newer processor"};
-}
-
-// Says what needs the feature: a machine without it trains all the same.
-std::string without(const std::string& feature) {
-  if (feature == "cuda") return "only --device cuda needs it: train on the processor, or see the finding about the gpu";
-  if (feature == "nccl") return "only sync.backend=nccl needs it: take the ring";
-  return "only model.precision=bf16 needs it: train with fp32, or on a newer processor";
-}
-
-Finding finding_of(const FeatureUse& use) {
-  if (use.is_usable) return {use.name, Verdict::kGood, use.why, ""};
-  return {use.name, Verdict::kDoubtful, "cannot be used: " + use.why, without(use.name)};
 }
 
 Finding memory() {
@@ -272,10 +242,10 @@ Result<int> run_doctor(const DoctorOptions& options) {
       options.join ? join_trials(*options.join) : Result<std::vector<JoinTrial>>(std::vector<JoinTrial>());
   if (!trials) return trials.failure();
   const auto features = worker_features();
-  const auto devices = usable_devices(ask_gpu_driver());
-  const auto uses = feature_uses(features, devices, bf16_units());
-  std::vector<Finding> findings = {libraries(), worker(), speed(), gpu(features, devices), processor()};
-  for (const FeatureUse& use : uses) findings.push_back(finding_of(use));
+  const DriverAnswers driver = ask_gpu_driver();
+  const auto uses = feature_uses(features, usable_devices(driver), bf16_units());
+  std::vector<Finding> findings = {libraries(), worker(), speed(), processor()};
+  for (Finding& finding : device_findings(features, driver, bf16_units())) findings.push_back(std::move(finding));
   for (Finding (*look)() : {memory, disk, loopback, clock, descriptors, temporary, corpora, ranks, certificates}) {
     findings.push_back(look());
   }

@@ -14,6 +14,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/machine/bf16_units.h"
 #include "runtime/data/pretokenizer.h"
+#include "runtime/device/plugin/device_plugin.h"
 
 namespace shoal {
 
@@ -33,17 +34,18 @@ std::vector<std::pair<std::string, std::string>> library_versions() {
 
 namespace {
 
-Result<std::string> asked_of_worker(const char* what) {
-  auto text = output_of({program_folder() + "/shoal-worker", what});
+Result<std::string> asked_of_worker(std::vector<std::string> words) {
+  words.insert(words.begin(), program_folder() + "/shoal-worker");
+  auto text = output_of(words);
   while (text && text->ends_with('\n')) text->pop_back();
   return text;
 }
 
 }  // namespace
 
-Result<std::string> worker_fingerprint() { return asked_of_worker("fingerprint"); }
+Result<std::string> worker_fingerprint() { return asked_of_worker({"fingerprint"}); }
 
-Result<std::string> worker_speed() { return asked_of_worker("speed"); }
+Result<std::string> worker_speed() { return asked_of_worker({"speed"}); }
 
 std::vector<Feature> features_of(const std::string& lines) {
   std::vector<Feature> features = {{"cuda", false, "shoal-worker does not say"},
@@ -76,7 +78,7 @@ FeatureUse use_of_cuda(const Feature& built, const Result<std::vector<GpuFacts>>
 
 FeatureUse use_of_nccl(const Feature& built, const FeatureUse& cuda) {
   if (!built.is_there) return {built.name, false, built.why_not};
-  if (!cuda.is_usable) return {built.name, false, "it adds up on GPUs, and cuda cannot be used here"};
+  if (!cuda.is_usable) return {built.name, false, "it adds up on GPUs, and none can be used here"};
   return {built.name, true, "adds up on the GPUs"};
 }
 
@@ -101,9 +103,25 @@ std::vector<FeatureUse> feature_uses(const std::vector<Feature>& built, const Re
   return {cuda, use_of_nccl(built.at(1), cuda), use_of_bf16(built.at(2), cuda, devices, bf16_units)};
 }
 
+std::vector<Feature> features_told(const Result<std::string>& answer, const std::string& gpu_part,
+                                   const std::function<Result<std::string>()>& ask_rest) {
+  if (answer) return features_of(*answer);
+  const auto rest = ask_rest();
+  std::vector<Feature> features = features_of(rest ? *rest : std::string());
+  for (Feature& feature : features) {
+    if (!rest) feature.why_not = rest.failure().message;
+    if (rest && feature.name == "cuda") {
+      feature.is_damaged = true;
+      feature.why_not = compose("the part for GPUs, ", gpu_part, ", is damaged (", answer.failure().message,
+                                " while it opened it): build or install it anew, by launch/set-up all");
+    }
+  }
+  return features;
+}
+
 std::vector<Feature> worker_features() {
-  const auto lines = asked_of_worker("features");
-  return features_of(lines ? *lines : std::string());
+  const auto ask_rest = [] { return asked_of_worker({"features", kWithoutGpuPart}); };
+  return features_told(asked_of_worker({"features"}), program_folder() + "/" + kDevicePluginFile, ask_rest);
 }
 
 }  // namespace shoal

@@ -2,6 +2,7 @@
 // LibTorch's version and the kernel fingerprint come from the worker, which is started and asked.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,7 @@ struct Feature {
   std::string name;
   bool is_there = false;  // built in, and the worker can load it
   std::string why_not;
+  bool is_damaged = false;  // its file is there, and ends whoever opens it
 };
 
 // Says whether this machine can use a feature of the build, for shoal doctor.
@@ -44,6 +46,14 @@ struct FeatureUse {
 
 // Reads the worker's lines, NAME yes or NAME no WHY. A feature without a line is not there.
 [[nodiscard]] std::vector<Feature> features_of(const std::string& lines);
+
+// Option of the worker's `features`: no line of cuda, and the part for GPUs is not opened.
+inline constexpr const char* kWithoutGpuPart = "--without-gpu-part";
+
+// Reads the answer of a worker. Where there is none, ask_rest asks another with kWithoutGpuPart: if that one answers,
+// the part for GPUs, a file named gpu_part, is damaged, for it ends whoever opens it.
+[[nodiscard]] std::vector<Feature> features_told(const Result<std::string>& answer, const std::string& gpu_part,
+                                                 const std::function<Result<std::string>()>& ask_rest);
 // Starts the worker and asks it.
 [[nodiscard]] std::vector<Feature> worker_features();
 

@@ -110,6 +110,7 @@ SupervisorConfig supervisor_config(const OpenedRun& run, const SpawnerProcessOpt
   out.config_toml = run.config_toml;
   out.resume_hint = compose("go on with: shoal train", steps_words(options.stop_at_step), " --resume ",
                             shell_word(options.run_directory));
+  out.config_file = shell_word(options.run_directory + "/config.toml");
   if (options.stopping) out.stopping = stop_order(static_cast<int>(*options.stopping));
   if (options.wait_timeout_s) {
     out.wait_timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.wait_timeout_s));

@@ -39,9 +39,10 @@ struct StageNeed {
 };
 
 struct PlacesWanted {
-  std::vector<std::uint32_t> replicas;  // by stage
-  std::vector<StageNeed> needs;         // of each stage; empty: nothing is known
-  std::uint32_t threads = 1;            // the run's, for machines that state none of their own
+  std::vector<std::uint32_t> replicas;          // by stage
+  std::vector<StageNeed> needs;                 // of each stage; empty: nothing is known
+  std::uint32_t threads = 1;                    // the run's, for machines that state none of their own
+  std::string config_file = "RUN/config.toml";  // the run's, as a person gives it to a command
 };
 
 // Returns what is known of a stage: nothing, where the list does not have it.

@@ -71,9 +71,10 @@ std::string fewer_replicas(const std::vector<Worker>& workers, PlacesWanted want
 }
 
 // Names settings with which stages need less; `shoal plan` knows nothing of GPUs.
-std::string settings_words(const std::vector<Worker>& workers, std::uint64_t memory) {
+std::string settings_words(const std::vector<Worker>& workers, const PlacesWanted& wanted, std::uint64_t memory) {
   if (std::ranges::all_of(workers, is_on_gpu)) return kGpuSettings;
-  return compose("`shoal plan RUN/config.toml --memory ", memory_option(memory), "` says which settings make them fit");
+  return compose("`shoal plan ", wanted.config_file, " --memory ", memory_option(memory),
+                 "` says which settings make them fit");
 }
 
 // Stages that need as much as each other, and for which too few machines are left by those that need more.
@@ -81,7 +82,14 @@ struct Misfit {
   std::vector<std::size_t> stages;
   std::uint64_t need = 0;
   std::size_t have = 0, places = 0;  // workers that give so much; places of these stages and of those that need more
+  std::size_t own = 0;               // places of these stages alone
 };
+
+std::size_t places_of(const std::vector<std::size_t>& stages, const PlacesWanted& wanted) {
+  std::size_t places = 0;
+  for (const std::size_t stage : stages) places += wanted.replicas[stage];
+  return places;
+}
 
 // Returns those that need most first. memories: of workers.
 std::vector<Misfit> misfits_of(const std::vector<std::uint64_t>& memories, const PlacesWanted& wanted) {
@@ -92,10 +100,11 @@ std::vector<Misfit> misfits_of(const std::vector<std::uint64_t>& memories, const
   std::vector<Misfit> misfits;
   std::size_t places = 0;
   for (const auto& [need, stages] : by_need) {
-    for (const std::size_t stage : stages) places += wanted.replicas[stage];
+    const std::size_t own = places_of(stages, wanted);
+    places += own;
     const auto gives = [need = need](std::uint64_t memory) { return memory >= need; };
     const auto have = static_cast<std::size_t>(std::ranges::count_if(memories, gives));
-    if (have < places) misfits.push_back({stages, need, have, places});
+    if (have < places) misfits.push_back({stages, need, have, places, own});
   }
   return misfits;
 }
@@ -107,9 +116,17 @@ std::string need_words(const Misfit& misfit) {
                  is_one ? "it" : "each", " needs ", size_text(misfit.need));
 }
 
+// Says "4 are needed, 1 for it and 3 for stages that need more".
+std::string places_words(const Misfit& misfit) {
+  const std::string all = compose(misfit.places, " ", is_or_are(misfit.places), " needed");
+  if (misfit.own == misfit.places) return all;
+  return compose(all, ", ", misfit.own, " for ", misfit.stages.size() == 1 ? "it" : "them", " and ",
+                 misfit.places - misfit.own, " for stages that need more");
+}
+
 std::string misfit_words(const Misfit& misfit) {
   return compose(need_words(misfit), ", and ", counted(misfit.have, "worker"), misfit.have == 1 ? " gives" : " give",
-                 " so much where ", misfit.places, " ", is_or_are(misfit.places), " needed; ");
+                 " so much where ", places_words(misfit), "; ");
 }
 
 // Empty: each stage has enough workers that give what it needs of their devices.
@@ -127,7 +144,7 @@ std::string device_refusal(const std::vector<Worker>& workers, const PlacesWante
   }
   return compose(text, fewer_credits(workers, wanted), counted(missing, "more worker"), " with --memory ",
                  memory_option(misfits.front().need), " or more would do, or ", fewer_replicas(workers, wanted),
-                 "stages that need less: ", settings_words(workers, memories[misfits.back().places - 1]));
+                 "stages that need less: ", settings_words(workers, wanted, memories[misfits.back().places - 1]));
 }
 
 // The same of the machines beneath the workers, which those on one share.
@@ -146,10 +163,11 @@ std::vector<Misfit> host_misfits_of(const std::vector<Worker>& workers, const Pl
   HostTake least{~std::uint64_t{0}, ~std::uint64_t{0}};
   std::size_t places = 0;
   for (const auto& [take, stages] : by_need) {
-    for (const std::size_t stage : stages) places += wanted.replicas[stage];
+    const std::size_t own = places_of(stages, wanted);
+    places += own;
     least = {std::min(least.on_gpu, take.on_gpu), std::min(least.on_processor, take.on_processor)};
     const std::size_t have = room.takers(all, least);
-    if (have < places) misfits.push_back({stages, has_gpus ? take.on_gpu : take.on_processor, have, places});
+    if (have < places) misfits.push_back({stages, has_gpus ? take.on_gpu : take.on_processor, have, places, own});
   }
   return misfits;
 }
@@ -179,14 +197,14 @@ std::string host_refusal(const std::string& needs, const std::vector<Worker>& wo
   return compose(
       needs, " (the machine of ", most.nodes, " has ", size_text(most.bytes), " for ", counted(most.workers, "worker"),
       "); a node on another machine would do, or ", fewer_replicas(workers, wanted),
-      "stages that need less: ", has_gpus ? kHostSettings : settings_words(workers, most.bytes / most.workers));
+      "stages that need less: ", has_gpus ? kHostSettings : settings_words(workers, wanted, most.bytes / most.workers));
 }
 
 std::string host_misfit_words(const std::vector<Misfit>& misfits) {
   std::string text;
   for (const Misfit& misfit : misfits) {
     text += compose(text.empty() ? "" : "; ", need_words(misfit), " of host memory, and the machines have room for ",
-                    misfit.have, " where ", misfit.places, " ", is_or_are(misfit.places), " needed");
+                    misfit.have, " where ", places_words(misfit));
   }
   return text;
 }
@@ -235,7 +253,8 @@ std::string host_fits_nowhere(const std::string& name, const MachineOffer& offer
 
 }  // namespace
 
-std::string fits_nowhere(const std::string& name, const MachineOffer& offer, const std::vector<StageNeed>& needs) {
+std::string fits_nowhere(const std::string& name, const MachineOffer& offer, const std::vector<StageNeed>& needs,
+                         const std::string& config_file) {
   if (needs.empty() || std::ranges::any_of(needs, [&](const StageNeed& need) { return fits(offer, need); })) return {};
   const auto fits_one = [&](const StageNeed& need) { return fits_device(offer, need); };
   if (std::ranges::any_of(needs, fits_one)) return host_fits_nowhere(name, offer, needs);
@@ -244,7 +263,7 @@ std::string fits_nowhere(const std::string& name, const MachineOffer& offer, con
   const bool would_fit = std::ranges::any_of(bounded(needs), [&](const StageNeed& need) { return fits(offer, need); });
   const std::string smaller =
       offer.is_gpu ? compose("by ", kGpuSettings)
-                   : compose("as `shoal plan RUN/config.toml --memory ", memory_option(offer.memory_bytes), "` says");
+                   : compose("as `shoal plan ", config_file, " --memory ", memory_option(offer.memory_bytes), "` says");
   return compose(name, " gives ", size_text(offer.memory_bytes), " and no stage fits: stage ", least - needs.begin(),
                  " needs least, ", size_text(bytes_there(*least)), "; ",
                  would_fit ? fewer_credits_of(needs) : std::string(),

@@ -17,8 +17,8 @@ namespace shoal {
 [[nodiscard]] std::string memory_refusal(const std::vector<Worker>& workers, const PlacesWanted& wanted);
 
 // Says that a worker fits no stage. offer: what it gives, its host_bytes as other workers on its machine leave them.
-// Empty: it fits one.
+// Empty: it fits one. config_file: as in PlacesWanted.
 [[nodiscard]] std::string fits_nowhere(const std::string& name, const MachineOffer& offer,
-                                       const std::vector<StageNeed>& needs);
+                                       const std::vector<StageNeed>& needs, const std::string& config_file);
 
 }  // namespace shoal

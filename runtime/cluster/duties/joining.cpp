@@ -131,7 +131,7 @@ void JoinDuty::place(Instant now, Answers& answers) {
 // it lives.
 void JoinDuty::refuse(const FreeWorker& free, Answers& answers) {
   const MachineOffer& stated = truth_.roster.processes.find(free.worker.process)->join.offer;
-  const std::string why = fits_nowhere(free.name, stated, truth_.config.needs);
+  const std::string why = fits_nowhere(free.name, stated, truth_.config.needs, truth_.config.config_file);
   if (!why.empty() && refused_.insert(free.worker.process).second) {
     answers.announce(RunEventKind::kWorkerDoesNotFit, free.name, why);
   }

@@ -89,7 +89,7 @@ void StartingDuty::place_all(Instant now, Answers& answers) {
 std::optional<std::vector<Placement>> StartingDuty::find_places(const std::vector<Worker>& workers, bool is_over,
                                                                 Answers& answers) {
   const SupervisorConfig& config = truth_.config;
-  PlacesWanted wanted{config.replicas.listed(config.stages), config.needs, config.threads};
+  PlacesWanted wanted{config.replicas.listed(config.stages), config.needs, config.threads, config.config_file};
   starts_.misfit.clear();
   auto placements = place_machines(workers, wanted);
   if (placements) return placements;

@@ -73,12 +73,13 @@ struct SupervisorConfig {
   std::uint64_t rounds_from = 0;  // steps committed where a branch changed the schedule; all rounds were agreed
   std::uint32_t quorum = 0;       // sync.quorum: replicas of each stage that contributions wait for; 0: none
   std::uint64_t snapshot_every = SnapshotSchedule::kEveryDefault;  // entries of the journal; 0: all of them are kept
-  std::uint64_t requeue_window = 0;      // sync.requeue_lost: RoundSchedule::window_max(); 0: lost samples stay lost
-  std::string config_toml;               // resolved; sent to every process that joins
-  std::string resume_hint;               // "resume with: shoal train --resume DIR"
-  std::optional<Duration> wait_timeout;  // for workers that lack, before this term trains; then exit 4
-  DetectorLimits detector;               // processes that are silent
-  ComplaintLimits complaints;            // processes that do not reach each other
+  std::uint64_t requeue_window = 0;  // sync.requeue_lost: RoundSchedule::window_max(); 0: lost samples stay lost
+  std::string config_toml;           // resolved; sent to every process that joins
+  std::string resume_hint;           // "resume with: shoal train --resume DIR"
+  std::string config_file = "RUN/config.toml";          // where config_toml stands, as a person gives it to a command
+  std::optional<Duration> wait_timeout;                 // for workers that lack, before this term trains; then exit 4
+  DetectorLimits detector;                              // processes that are silent
+  ComplaintLimits complaints;                           // processes that do not reach each other
   Duration settle_for = std::chrono::seconds(5);        // for a commit or checkpoint under way when a stage is lost
   Duration save_within = std::chrono::minutes(2);       // a last checkpoint waits for a saver or storage
   Duration evaluate_within = std::chrono::minutes(30);  // the last evaluation, since more of it came

@@ -38,8 +38,11 @@ std::string explain_search(const Truth& truth) {
 // Says of a worker that no stage fits, on its own or beside what others on its machine serve. Empty: one does.
 std::string explain_misfit(const Truth& truth, ProcessIncarnation process, const HostLoads& loads) {
   const std::string name = truth.roster.processes.name_of(process);
-  const std::string why = fits_nowhere(name, truth.roster.processes.find(process)->join.offer, truth.config.needs);
-  if (!why.empty() || fits_nowhere(name, truth.offer_of(process, loads), truth.config.needs).empty()) return why;
+  const auto why_not = [&](const MachineOffer& offer) {
+    return fits_nowhere(name, offer, truth.config.needs, truth.config.config_file);
+  };
+  const std::string why = why_not(truth.roster.processes.find(process)->join.offer);
+  if (!why.empty() || why_not(truth.offer_of(process, loads)).empty()) return why;
   return name + ": no stage fits beside what its machine serves";
 }
 

@@ -25,9 +25,13 @@ Result<ModelDescription> describe_gpt2(const Json& json) {
   if (!is_usual)
     return fail(Error::kInvalidData, compose("n_inner = ", inner->dump(), ", and this model has 4 x n_embd"));
   // Absent: transformers' defaults. Of its three dropouts this model has one, which acts where resid_pdrop does.
-  model.dropout = json.value("resid_pdrop", 0.1);
-  model.init_std = json.value("initializer_range", 0.02);
-  out.head_is_tied = json.value("tie_word_embeddings", true);
+  model.dropout = 0.1;
+  model.init_std = 0.02;
+  ModelDescription unnamed;  // a run may choose both otherwise
+  const std::vector<RealKey> reals = {{"resid_pdrop", "model.dropout", &model.dropout},
+                                      {"initializer_range", "model.init_std", &model.init_std}};
+  if (auto status = take_reals(json, reals, Absent::kKeeps, unnamed); !status) return status.failure();
+  if (auto status = take_flag(json, "tie_word_embeddings", out.head_is_tied); !status) return status.failure();
   out.names["model.kind"] = "model_type";
   return out;
 }

@@ -12,14 +12,17 @@ namespace {
 
 using Json = nlohmann::json;
 
+// Returns the key of the file that says how positions are turned; the last that it may have, if it has none.
+const char* rope_key(const Json& json) {
+  return json.value("rope_parameters", Json()).is_null() ? "rope_scaling" : "rope_parameters";
+}
+
 // Reads a model that was made before version 5 into the words of that version.
 Json rope_of(const Json& json) {
-  Json rope = json.value("rope_parameters", Json());
-  if (rope.is_null()) rope = json.value("rope_scaling", Json());
+  Json rope = json.value(rope_key(json), Json());
   if (rope.is_null()) rope = Json::object();
   if (!rope.is_object()) return rope;
-  if (!rope.contains("rope_theta")) rope["rope_theta"] = json.value("rope_theta", 10000.0);
-  if (!rope.contains("rope_type")) rope["rope_type"] = rope.value("type", "default");
+  if (!rope.contains("rope_type")) rope["rope_type"] = rope.value("type", Json("default"));
   return rope;
 }
 
@@ -61,7 +64,11 @@ Status take_rope(const Json& json, ModelDescription& out) {
   const Json rope = rope_of(json);
   if (auto status = check_rope(rope); !status) return status;
   ModelConfig& model = out.model;
-  model.rope_theta = rope.at("rope_theta").get<double>();
+  const std::string below = compose(rope_key(json), ".");
+  const bool has_own_theta = !rope.value("rope_theta", Json()).is_null();
+  const std::vector<RealKey> theta = {{"rope_theta", "model.rope_theta", &model.rope_theta}};
+  auto status = take_reals(has_own_theta ? rope : json, theta, Absent::kKeeps, out, has_own_theta ? below : "");
+  if (!status) return status;
   const Json& type = rope.at("rope_type");
   if (type == "default") return Done{};
   if (type != "linear" && type != "llama3") {
@@ -69,12 +76,16 @@ Status take_rope(const Json& json, ModelDescription& out) {
                 compose("rope_type = ", type.dump(), R"(, and this model has "default", "linear" and "llama3")"));
   }
   model.rope_scaling = type == "linear" ? RopeScaling::kLinear : RopeScaling::kLlama3;
-  model.rope_factor = rope.at("factor").get<double>();
-  if (type == "linear") return Done{};
-  model.rope_low_freq_factor = rope.at("low_freq_factor").get<double>();
-  model.rope_high_freq_factor = rope.at("high_freq_factor").get<double>();
-  return take_sizes(
-      rope, {{"original_max_position_embeddings", "model.rope_original_context", &model.rope_original_context}}, out);
+  std::vector<RealKey> factors = {{"factor", "model.rope_factor", &model.rope_factor}};
+  if (type == "llama3") {
+    factors.push_back({"low_freq_factor", "model.rope_low_freq_factor", &model.rope_low_freq_factor});
+    factors.push_back({"high_freq_factor", "model.rope_high_freq_factor", &model.rope_high_freq_factor});
+  }
+  status = take_reals(rope, factors, Absent::kIsRefused, out, below);
+  if (!status || type == "linear") return status;
+  return take_sizes(rope,
+                    {{"original_max_position_embeddings", "model.rope_original_context", &model.rope_original_context}},
+                    out, below);
 }
 
 Status take_llama_sizes(const Json& json, ModelDescription& out) {
@@ -108,16 +119,23 @@ Result<ModelDescription> describe_llama(const Json& json) {
   out.model.kind = ModelKind::kLlama;
   out.model.qk_norm = json.at("model_type") == "qwen3";
   if (auto status = take_llama_sizes(json, out); !status) return status.failure();
-  if (auto status = take_rope(json, out); !status) return status.failure();
-  // Absent: transformers' defaults. Its attention_dropout acts where this model has none.
-  out.model.norm_eps = json.value("rms_norm_eps", 1e-6);
-  out.model.init_std = json.value("initializer_range", 0.02);
-  out.head_is_tied = json.value("tie_word_embeddings", false);
-  out.names["model.norm_eps"] = "rms_norm_eps";
-  out.names["model.kind"] = out.names["model.qk_norm"] = "model_type";
+  // The parts that the file does not name are this model's own: whoever chooses others is told so.
   for (const char* key : {"theta", "scaling", "factor", "low_freq_factor", "high_freq_factor", "original_context"}) {
-    out.names[std::string("model.rope_") + key] = "rope_parameters";
+    out.names[std::string("model.rope_") + key] = rope_key(json);
   }
+  // Absent: transformers' defaults. Its attention_dropout acts where this model has none.
+  out.model.rope_theta = 10000;
+  out.model.norm_eps = 1e-6;
+  out.model.init_std = 0.02;
+  out.head_is_tied = false;
+  if (auto status = take_rope(json, out); !status) return status.failure();
+  const std::vector<RealKey> named = {{"rms_norm_eps", "model.norm_eps", &out.model.norm_eps}};
+  if (auto status = take_reals(json, named, Absent::kKeeps, out); !status) return status.failure();
+  ModelDescription unnamed;  // a run may choose it otherwise
+  const std::vector<RealKey> free = {{"initializer_range", "model.init_std", &out.model.init_std}};
+  if (auto status = take_reals(json, free, Absent::kKeeps, unnamed); !status) return status.failure();
+  if (auto status = take_flag(json, "tie_word_embeddings", out.head_is_tied); !status) return status.failure();
+  out.names["model.kind"] = out.names["model.qk_norm"] = "model_type";
   return out;
 }
 

@@ -10,6 +10,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 Result<Config> with(const std::vector<std::string>& sets) { return load_config({std::nullopt, {}, sets}); }
 
@@ -50,7 +51,11 @@ TEST(ConfigOfALlama, IsRefusedWhereItsKeysDoNotGoTogether) {
   EXPECT_THAT(refusal({"model.kind=llama", "model.kv_heads=3"}),
               AllOf(HasSubstr("model.heads"), HasSubstr("kv_heads")));
   EXPECT_THAT(refusal({"model.kind=llama", "model.width=12", "model.heads=4"}), HasSubstr("even"));
-  EXPECT_THAT(refusal({"model.kind=llama", "model.head_size=7"}), HasSubstr("even"));
+  EXPECT_THAT(refusal({"model.kind=llama", "model.head_size=7"}),
+              AllOf(HasSubstr("--set model.head_size=7: model.head_size = 7: "), HasSubstr("even"),
+                    Not(HasSubstr("model.width")), Not(HasSubstr("model.heads"))));
+  EXPECT_THAT(refusal({"model.kind=llama", "model.width=12", "model.heads=4"}),
+              AllOf(HasSubstr("model.width"), HasSubstr("model.heads"), Not(HasSubstr("model.head_size"))));
   EXPECT_THAT(refusal({"model.kind=llama", "model.width=130"}), HasSubstr("multiple of the heads"));
   EXPECT_TRUE(with({"model.kind=llama", "model.width=130", "model.head_size=32"}).ok()) << "heads of their own size";
   EXPECT_THAT(refusal({"model.kind=llama", "model.rope_low_freq_factor=5"}), HasSubstr("rope_high_freq_factor"));

@@ -31,6 +31,34 @@ TEST(Versions, AWorkerThatSaysNothingHasNothing) {
   }
 }
 
+// SIGBUS in dlopen() of a file that was cut.
+TEST(Versions, APartForGpusThatEndsTheWorkerIsDamaged) {
+  const Result<std::string> killed = fail(Error::kInternal, "/bin/shoal-worker was ended by signal 7 (Bus error)");
+  int asked = 0;
+  const auto rest = [&asked] {
+    ++asked;
+    return Result<std::string>("nccl no there is none\nbf16 yes\n");
+  };
+  const auto features = features_told(killed, "/bin/shoal-cuda.so", rest);
+  EXPECT_FALSE(named(features, "cuda").is_there);
+  EXPECT_EQ(named(features, "cuda").why_not,
+            "the part for GPUs, /bin/shoal-cuda.so, is damaged (/bin/shoal-worker was ended by signal 7 (Bus error) "
+            "while it opened it): build or install it anew, by launch/set-up all");
+  EXPECT_EQ(named(features, "nccl").why_not, "there is none");
+  EXPECT_TRUE(named(features, "bf16").is_there);
+  EXPECT_EQ(asked, 1);
+  EXPECT_TRUE(named(features_told(std::string("cuda yes\n"), "/x", rest), "cuda").is_there);
+  EXPECT_EQ(asked, 1) << "who answers is not asked again";
+}
+
+TEST(Versions, AWorkerThatCannotRunIsNotBlamedOnThePartForGpus) {
+  const Result<std::string> killed = fail(Error::kInternal, "/bin/shoal-worker was ended by signal 4");
+  for (const Feature& feature : features_told(killed, "/x", [&] { return killed; })) {
+    EXPECT_FALSE(feature.is_there) << feature.name;
+    EXPECT_EQ(feature.why_not, "/bin/shoal-worker was ended by signal 4") << feature.name;
+  }
+}
+
 using Devices = Result<std::vector<GpuFacts>>;
 
 Devices one_device(int major) { return Devices({GpuFacts{"NVIDIA T", std::uint64_t{16} << 30U, major, 0}}); }
@@ -64,7 +92,7 @@ TEST(FeatureUses, CudaWantsTheBuildAndADevice) {
 
 TEST(FeatureUses, NcclWantsCudaToo) {
   EXPECT_TRUE(use("nccl", kAll, one_device(7), "none").is_usable);
-  EXPECT_THAT(use("nccl", kAll, no_device(), "none").why, HasSubstr("cuda cannot be used here"));
+  EXPECT_THAT(use("nccl", kAll, no_device(), "none").why, HasSubstr("none can be used here"));
   EXPECT_FALSE(use("nccl", "cuda yes\nnccl no there is no library\n", one_device(9), "none").is_usable);
   EXPECT_EQ(use("nccl", "nccl no there is no library\n", no_device(), "none").why, "there is no library");
 }

@@ -19,6 +19,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+constexpr const char* kFile = "/r/config.toml";
 constexpr std::uint64_t kGB = 1'000'000'000;
 
 MachineOffer paced(std::uint64_t milliseconds) { return {0, milliseconds * 1000, 0, 0, 0, 0}; }
@@ -143,12 +144,12 @@ TEST(MachinePlaces, AStageStartsOnlyWhereItFits) {
   ASSERT_TRUE(placed);
   EXPECT_EQ(processes_of(*placed, 1), (std::vector<std::uint64_t>{1})) << "not in the order of joining";
   const auto small = workers_of({with_memory(8 * kGB), with_memory(8 * kGB), with_memory(6 * kGB)});
-  const PlacesWanted wanted{{1, 1}, needs, 1};
+  const PlacesWanted wanted{{1, 1}, needs, 1, kFile};
   EXPECT_FALSE(place_machines(small, wanted));
   EXPECT_THAT(memory_refusal(small, wanted),
               AllOf(HasSubstr("stage 1 does not fit: a replica of it needs 9.0 GB"), HasSubstr("0 workers give"),
                     HasSubstr("1 more worker with --memory 9.0G or more"), Not(HasSubstr("pipeline.replicas")),
-                    HasSubstr("shoal plan RUN/config.toml --memory 8.0G")));
+                    HasSubstr("shoal plan /r/config.toml --memory 8.0G")));
   EXPECT_EQ(memory_refusal(workers_of({with_memory(kGB)}), wanted), "") << "there are too few anyway";
 }
 
@@ -166,8 +167,10 @@ TEST(MachinePlaces, ARefusalNamesEveryStageThatDoesNotFit) {
   const auto workers = workers_of({with_memory(8 * kGB), with_memory(6 * kGB), with_memory(4 * kGB), with_memory(kGB)});
   EXPECT_EQ(memory_refusal(workers, {{1, 1, 1, 1}, needs, 1}),
             "stage 2 does not fit: a replica of it needs 9.0 GB, and 0 workers give so much where 1 is needed; "
-            "stages 0 and 3 do not fit: a replica of each needs 7.0 GB, and 1 worker gives so much where 3 are needed; "
-            "stage 1 does not fit: a replica of it needs 2.0 GB, and 3 workers give so much where 4 are needed; "
+            "stages 0 and 3 do not fit: a replica of each needs 7.0 GB, and 1 worker gives so much where 3 are needed, "
+            "2 for them and 1 for stages that need more; "
+            "stage 1 does not fit: a replica of it needs 2.0 GB, and 3 workers give so much where 4 are needed, "
+            "1 for it and 3 for stages that need more; "
             "2 more workers with --memory 9.0G or more would do, or stages that need less: "
             "`shoal plan RUN/config.toml --memory 1.0G` says which settings make them fit");
   auto more = workers;
@@ -188,8 +191,9 @@ TEST(MachinePlaces, ARefusalNamesCreditsFirstWhereTheyWouldDo) {
   };
   EXPECT_THAT(refusal(6), HasSubstr("1 is needed; pipeline.credits=5 would do; or 1 more worker with --memory"));
   EXPECT_THAT(refusal(5), AllOf(HasSubstr("does not fit"), Not(HasSubstr("pipeline.credits")))) << "control";
-  EXPECT_THAT(fits_nowhere("a", with_memory(3 * kGB), needs), HasSubstr("; pipeline.credits=5 would do; or give"));
-  EXPECT_THAT(fits_nowhere("a", with_memory(kGB), needs), Not(HasSubstr("pipeline.credits"))) << "control";
+  EXPECT_THAT(fits_nowhere("a", with_memory(3 * kGB), needs, kFile),
+              HasSubstr("; pipeline.credits=5 would do; or give"));
+  EXPECT_THAT(fits_nowhere("a", with_memory(kGB), needs, kFile), Not(HasSubstr("pipeline.credits"))) << "control";
 }
 
 TEST(MachinePlaces, StagesOnOneWorkerAddUpAndItsProgramCountsOnce) {
@@ -203,11 +207,12 @@ TEST(MachinePlaces, StagesOnOneWorkerAddUpAndItsProgramCountsOnce) {
 
 TEST(MachinePlaces, AWorkerThatFitsNowhereIsToldWhatWould) {
   const std::vector<StageNeed> needs = {{1, 4 * kGB}, {1, 9 * kGB}};
-  EXPECT_EQ(fits_nowhere("a", with_memory(4 * kGB), needs), "");
-  EXPECT_EQ(fits_nowhere("a", MachineOffer{}, needs), "") << "it states nothing";
-  EXPECT_EQ(fits_nowhere("a", with_memory(1), {}), "") << "nothing is known of the stages";
-  EXPECT_THAT(fits_nowhere("a", with_memory(3 * kGB), needs),
-              AllOf(HasSubstr("a gives 3.0 GB and no stage fits: stage 0 needs least, 4.0 GB"), HasSubstr("3.0G")));
+  EXPECT_EQ(fits_nowhere("a", with_memory(4 * kGB), needs, kFile), "");
+  EXPECT_EQ(fits_nowhere("a", MachineOffer{}, needs, kFile), "") << "it states nothing";
+  EXPECT_EQ(fits_nowhere("a", with_memory(1), {}, kFile), "") << "nothing is known of the stages";
+  EXPECT_THAT(fits_nowhere("a", with_memory(3 * kGB), needs, kFile),
+              AllOf(HasSubstr("a gives 3.0 GB and no stage fits: stage 0 needs least, 4.0 GB"),
+                    HasSubstr("as `shoal plan /r/config.toml --memory 3.0G` says")));
 }
 
 TEST(MachinePlaces, OnAGpuAStageNeedsWhatAGpuKeeps) {
@@ -229,7 +234,7 @@ TEST(MachinePlaces, OnAGpuAStageNeedsWhatAGpuKeeps) {
               AllOf(HasSubstr("stage 0 does not fit: a replica of it needs 20.0 GB"), HasSubstr("pipeline.credits"),
                     Not(HasSubstr("shoal plan"))));
   small.memory_bytes = kGB;
-  EXPECT_THAT(fits_nowhere("a", small, needs), HasSubstr("stage 1 needs least, 10.0 GB"));
+  EXPECT_THAT(fits_nowhere("a", small, needs, kFile), HasSubstr("stage 1 needs least, 10.0 GB"));
 }
 
 // Where some are GPUs, a stage counts with the larger of its needs; if that is too much, one kind alone may do.

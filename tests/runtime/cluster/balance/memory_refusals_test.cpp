@@ -14,6 +14,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+constexpr const char* kFile = "/r/config.toml";
 constexpr std::uint64_t kGB = 1'000'000'000;
 
 Worker gpu(std::uint64_t process, const std::string& node, std::uint64_t host_gigabytes) {
@@ -71,11 +72,11 @@ TEST(MemoryRefusal, NamesTheNodesThatShareAMachine) {
 
 TEST(MemoryRefusal, NamesFewerReplicasAndTheMachineWithMostRoom) {
   const std::vector<Worker> workers = {gpu(1, "a", 50), gpu(2, "a", 50), gpu(3, "b", 70), gpu(4, "b", 70)};
-  EXPECT_THAT(
-      memory_refusal(workers, {{2, 2}, needs_of({40, 30}), 1}),
-      AllOf(HasSubstr("stage 1 does not fit: a replica of it needs 30.0 GB of host memory, and the "
-                      "machines have room for 3 where 4 are needed (the machine of b has 70.0 GB for 2 workers)"),
-            HasSubstr("or pipeline.replicas=1, or"), Not(HasSubstr("stage 0 "))));
+  EXPECT_THAT(memory_refusal(workers, {{2, 2}, needs_of({40, 30}), 1}),
+              AllOf(HasSubstr("stage 1 does not fit: a replica of it needs 30.0 GB of host memory, and the "
+                              "machines have room for 3 where 4 are needed, 2 for it and 2 for stages that need more "
+                              "(the machine of b has 70.0 GB for 2 workers)"),
+                    HasSubstr("or pipeline.replicas=1, or"), Not(HasSubstr("stage 0 "))));
 }
 
 TEST(MemoryRefusal, SaysBothWhereDevicesAndHostsLackMemory) {
@@ -106,16 +107,16 @@ TEST(MemoryRefusal, OfProcessorsThatShareAMachineNamesTheirShare) {
 }
 
 TEST(FitsNowhere, TellsAWorkerWhatItsMachineLacks) {
-  EXPECT_EQ(fits_nowhere("a", gpu(1, "a", 60).offer, needs_of({80, 60})), "");
+  EXPECT_EQ(fits_nowhere("a", gpu(1, "a", 60).offer, needs_of({80, 60}), kFile), "");
   EXPECT_EQ(
-      fits_nowhere("a", gpu(1, "a", 59).offer, needs_of({80, 60})),
+      fits_nowhere("a", gpu(1, "a", 59).offer, needs_of({80, 60}), kFile),
       "a: no stage fits: stage 1 needs 60.0 GB of host memory, its machine has 59.0 GB; a node on another machine "
       "would do, or stages that need less: more pipeline.stages, or sync.backend=nccl, where it is not set: sums "
       "stay on the GPUs");
-  EXPECT_EQ(fits_nowhere("a", gpu(1, "a", 0).offer, needs_of({80})), "") << "it states nothing";
+  EXPECT_EQ(fits_nowhere("a", gpu(1, "a", 0).offer, needs_of({80}), kFile), "") << "it states nothing";
   MachineOffer small = gpu(1, "a", 59).offer;
   small.memory_bytes = kGB;
-  EXPECT_THAT(fits_nowhere("a", small, needs_of({80, 60})), HasSubstr("a gives 1.0 GB and no stage fits"));
+  EXPECT_THAT(fits_nowhere("a", small, needs_of({80, 60}), kFile), HasSubstr("a gives 1.0 GB and no stage fits"));
 }
 
 TEST(SharingRefusal, NamesTheHostWhereTheDevicesWouldDo) {

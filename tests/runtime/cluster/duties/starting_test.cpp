@@ -163,7 +163,8 @@ TEST_F(StartingDutyTest, PlacesNothingOnGPUsWhoseMachineDoesNotHoldWhatTheyWould
   EXPECT_EQ(announced(duty.on(WorkersChanged{}, now)), (std::vector<std::string>{"stage_does_not_fit"}));
   EXPECT_NE(explain_waiting(truth, now)
                 .find("stage 1 does not fit: a replica of it needs 5.0 kB of host memory, and "
-                      "the machines have room for 1 where 2 are needed (the machine of big has 9.0 kB for 3"),
+                      "the machines have room for 1 where 2 are needed, 1 for it and 1 for stages that need more (the "
+                      "machine of big has 9.0 kB for 3"),
             std::string::npos)
       << explain_waiting(truth, now);
   join_on_gpu("other", 0, 5'000);
@@ -188,11 +189,14 @@ TEST_F(StartingDutyTest, FillsAPlaceWhereTheMachineHasRoomBesideWhatStartsThere)
 
 TEST_F(StartingDutyTest, PlacesNothingWhereAStageDoesNotFitAndSaysSoOnce) {
   truth.config.needs = {{1, 4'000'000'000}, {1, 9'000'000'000}};
+  truth.config.config_file = "'/the runs/a/config.toml'";
   for (int node = 1; node <= 4; ++node) join("node" + std::to_string(node), ProcessRole::kNode, 0, 6'000'000'000);
   const Answers answers = duty.on(WorkersChanged{}, now);
   EXPECT_EQ(announced(answers), (std::vector<std::string>{"stage_does_not_fit"}));
   EXPECT_TRUE(announced(duty.on(WorkersChanged{}, now)).empty());
   EXPECT_NE(explain_waiting(truth, now).find("stage 1 does not fit"), std::string::npos) << explain_waiting(truth, now);
+  EXPECT_NE(explain_waiting(truth, now).find("`shoal plan '/the runs/a/config.toml' --memory 6.0G`"), std::string::npos)
+      << explain_waiting(truth, now);
   for (int node = 5; node <= 6; ++node) join("node" + std::to_string(node), ProcessRole::kNode, 0, 10'000'000'000);
   const auto orders = start();
   ASSERT_EQ(orders.size(), 4U);

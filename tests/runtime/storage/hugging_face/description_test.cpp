@@ -11,6 +11,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using Json = nlohmann::json;
 
 Json small_json() {
@@ -196,6 +197,57 @@ TEST(Description, OfALlamaIsRefusedWhereThisModelIsAnother) {
   json["model_type"] = "qwen3";
   json["use_sliding_window"] = true;
   EXPECT_THAT(config_refusal(json), HasSubstr("use_sliding_window"));
+}
+
+// Sentences of the JSON library name no key.
+TEST(Description, AKeyThatIsAbsentOrNoNumberIsNamed) {
+  const auto with = [](const Json& changes) {
+    Json json = llama_file();
+    json.merge_patch(changes);
+    const std::string refused = config_refusal(json);
+    EXPECT_THAT(refused, Not(HasSubstr("json.exception")));
+    return refused;
+  };
+  const Json llama3 = {{"rope_type", "llama3"}, {"factor", 8.0}};
+  EXPECT_THAT(with({{"rope_scaling", llama3}}), HasSubstr("rope_scaling.low_freq_factor is absent"));
+  EXPECT_THAT(with({{"rope_parameters", llama3}}), HasSubstr("rope_parameters.low_freq_factor is absent"));
+  EXPECT_THAT(with({{"rope_scaling", {{"type", "linear"}}}}), HasSubstr("rope_scaling.factor is absent"));
+  Json of_nothing = {{"low_freq_factor", 1.0}, {"high_freq_factor", 4.0}, {"original_max_position_embeddings", 0}};
+  of_nothing.update(llama3);
+  EXPECT_THAT(with({{"rope_scaling", of_nothing}}),
+              HasSubstr("rope_scaling.original_max_position_embeddings = 0 is no extent"));
+  EXPECT_THAT(with({{"rope_scaling", {{"type", "linear"}, {"factor", "two"}}}}),
+              HasSubstr("rope_scaling.factor = \"two\" is no number"));
+  EXPECT_THAT(with({{"rope_theta", "big"}}), HasSubstr("rope_theta = \"big\" is no number"));
+  EXPECT_THAT(with({{"rms_norm_eps", "small"}}), HasSubstr("rms_norm_eps = \"small\" is no number"));
+  EXPECT_THAT(with({{"tie_word_embeddings", 1}}), HasSubstr("tie_word_embeddings = 1 is neither true nor false"));
+  EXPECT_THAT(with({{"vocab_size", nullptr}}), HasSubstr("vocab_size is absent"));
+}
+
+TEST(Description, WithoutATypeIsOfAGpt2OnlyWhereItHasItsKeys) {
+  EXPECT_THAT(config_refusal(Json::object()), HasSubstr("it has no model_type"));
+  Json json = llama_file();
+  json.erase("model_type");
+  EXPECT_THAT(config_refusal(json), HasSubstr("it has no model_type"));
+  json = small_json();
+  json.erase("model_type");
+  EXPECT_TRUE(parse_description(json.dump(), "").ok()) << "as the oldest files have it";
+  EXPECT_EQ(parse_description(" \n", "DIR/config.json").failure().message, "DIR/config.json is empty");
+  EXPECT_EQ(parse_description("{\"n_layer\": ]", "DIR/config.json").failure().message,
+            "DIR/config.json is no JSON: it cannot be read from byte 13 on");
+}
+
+TEST(Description, OfRotaryPositionsNamesKeysAsTheFileDoes) {
+  const auto name = [](const char* part, const Json& value) {
+    Json json = llama_file();
+    json[part] = value;
+    return parse_description(json.dump(), "")->names.at("model.rope_factor");
+  };
+  EXPECT_EQ(name("rope_scaling", {{"type", "linear"}, {"factor", 0}}), "rope_scaling.factor");
+  EXPECT_EQ(name("rope_parameters", {{"rope_type", "linear"}, {"factor", 0}}), "rope_parameters.factor");
+  Json json = llama_file();
+  json["rope_theta"] = 0;
+  EXPECT_EQ(parse_description(json.dump(), "")->names.at("model.rope_theta"), "rope_theta");
 }
 
 }  // namespace
