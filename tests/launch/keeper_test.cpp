@@ -33,6 +33,7 @@ class KeeperTest : public testing::Test {
     ::signal(SIGHUP, SIG_DFL);  // also where the tests run under nohup
     ::sigprocmask(SIG_SETMASK, nullptr, &signals_before_);
   }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
   ~KeeperTest() override { ::sigprocmask(SIG_SETMASK, &signals_before_, nullptr); }
 
   // A ward that runs a script in the test's folder; its words go to <name>.log.
