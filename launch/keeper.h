@@ -8,8 +8,8 @@
 //      │ the leader ends          │ the leader ends
 //      ▼                          ▼
 //   ending: followers may end by themselves, then SIGTERM, after the grace SIGKILL; the leader's code is the result
-//   a leader that is to stop and has not come up within its time for that (it hangs in its start): SIGKILL, once for
-//   all a second signal in any state: SIGKILL to everything; the code is 130 after SIGINT and 143 otherwise
+//   a leader that is to stop, and hangs in its start for longer than `coming_up`: SIGKILL, and no other start
+//   a second signal in any state: SIGKILL to everything; the code is 130 after SIGINT and 143 otherwise
 //
 // Signals are those of stop_signals.h; SIGHUP is never the second, nor is what comes together with the first. Wards die
 // with the keeper (child_process.h). A ward that shows signs of life (life_line.h) and then none for longer than it

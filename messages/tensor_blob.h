@@ -4,8 +4,8 @@
 //   resident: where they were computed, in a form that only the device knows. Passed on by reference within a process;
 //             the router has it copied to the host before its letter leaves (runtime/router/outgoing_letters.h).
 //
-// What a tensor is on the host, its device may know only when the values are computed: values that an encoding does not
-// carry come as they are, larger than the tensor that was given away said. So a copy is a whole tensor, not its bytes.
+// A copy is a whole tensor, not its bytes: what a tensor is on the host, its device may know only when the values are
+// computed. Values that an encoding does not carry come as they are, larger than the tensor that was given away said.
 //
 // Values are shared and never written after construction; bytes start at a multiple of 64, because equal bits of a
 // vectorised kernel need equal alignment.
@@ -65,7 +65,7 @@ class ResidentTensor {
   ResidentTensor& operator=(const ResidentTensor&) = delete;
   virtual ~ResidentTensor() = default;
 
-  // Of what they are on the host, unless that is known to differ.
+  // Counts what they are on the host, as far as that is known before they are computed.
   [[nodiscard]] virtual std::size_t byte_count() const = 0;
   // False: to_host() would wait.
   [[nodiscard]] virtual bool is_ready() const = 0;
@@ -96,5 +96,10 @@ struct TensorBlob {
     return a.byte_count() == 0 || std::memcmp(a.bytes->data(), b.bytes->data(), a.byte_count()) == 0;
   }
 };
+
+// Returns the tensor in host form, wherever it lies. Waits for a device, and throws, as ResidentTensor::to_host() does.
+[[nodiscard]] inline TensorBlob on_host(const TensorBlob& tensor) {
+  return tensor.resident ? tensor.resident->to_host() : tensor;
+}
 
 }  // namespace shoal

@@ -2,9 +2,7 @@
 #include "launch/processes/run_directory.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <climits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
@@ -212,8 +210,7 @@ Status write_spawner_json(const RunDirectory& run, const SpawnerAddress& address
 
 DirectoryIdentity identity_of(const RunDirectory& run) {
   DirectoryIdentity identity;
-  char host[HOST_NAME_MAX + 1] = {};
-  if (::gethostname(host, sizeof host - 1) == 0) identity.host = host;
+  identity.host = host_name();
   std::error_code error;
   const auto path = std::filesystem::canonical(run.root, error);
   identity.path = (error ? run.root : path).string();

@@ -17,6 +17,7 @@
 #include "runtime/device/decorators/encoding_stage_executor.h"
 #include "runtime/device/decorators/paced_stage_executor.h"
 #include "runtime/device/gemm_choice.h"
+#include "runtime/device/microbatch_input.h"
 #include "runtime/device/plugin/load_plugin.h"
 #include "runtime/device/queue/queued_stage_executor.h"
 #include "runtime/device/queue/stream_queue.h"
@@ -64,8 +65,7 @@ std::unique_ptr<StageExecutor> on_gpu(const ExecutorConfig& config, const Device
 }
 
 std::unique_ptr<StageExecutor> encoding(std::unique_ptr<StageExecutor> device, const Config& config) {
-  const std::vector<std::int64_t> shape = {config.batch.microbatch, config.model.context, config.model.width};
-  return std::make_unique<EncodingStageExecutor>(std::move(device), config.pipeline.activations, shape);
+  return std::make_unique<EncodingStageExecutor>(std::move(device), config.pipeline.activations, border_shape(config));
 }
 
 std::unique_ptr<StageExecutor> paced(std::unique_ptr<StageExecutor> device, const DeviceName& pace) {

@@ -43,12 +43,18 @@ at::Tensor tensor_over(std::span<const float> values, at::Device device) {
       .make_tensor();
 }
 
+std::shared_ptr<AlignedBuffer> copied_bytes(const at::Tensor& tensor, std::size_t begin) {
+  auto bytes = std::make_shared<AlignedBuffer>(tensor.nbytes() - begin);
+  const auto* from = static_cast<const std::byte*>(tensor.const_data_ptr());
+  if (bytes->size() > 0) std::memcpy(bytes->data(), from + begin, bytes->size());
+  return bytes;
+}
+
 TensorBlob to_blob(const at::Tensor& tensor) {
   ENSURE(tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kLong, "a type that has a wire form");
   const at::Tensor dense = tensor.contiguous();
-  auto bytes = std::make_shared<AlignedBuffer>(dense.nbytes());
-  if (dense.nbytes() > 0) std::memcpy(bytes->data(), dense.const_data_ptr(), dense.nbytes());
-  return {tensor.scalar_type() == at::kFloat ? DType::kFloat32 : DType::kInt64, dense.sizes().vec(), bytes};
+  const DType dtype = tensor.scalar_type() == at::kFloat ? DType::kFloat32 : DType::kInt64;
+  return {dtype, dense.sizes().vec(), copied_bytes(dense)};
 }
 
 }  // namespace shoal

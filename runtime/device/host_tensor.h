@@ -2,6 +2,8 @@
 // Borrowing keeps the blob's bytes alive and aligned as they came; copies are aligned anew.
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <span>
 
 #include <ATen/core/Tensor.h>
@@ -16,6 +18,9 @@ namespace shoal {
 
 // A tensor over an array in the device's memory, which must outlive it; float32 [n].
 [[nodiscard]] at::Tensor tensor_over(std::span<const float> values, at::Device device);
+
+// Copies the bytes of a tensor that is on the host and dense, those from `begin` on.
+[[nodiscard]] std::shared_ptr<AlignedBuffer> copied_bytes(const at::Tensor& tensor, std::size_t begin = 0);
 
 // A copy, contiguous. Float32 or int64.
 [[nodiscard]] TensorBlob to_blob(const at::Tensor& tensor);

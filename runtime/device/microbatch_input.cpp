@@ -13,6 +13,10 @@ void check_input(const at::Tensor& input, const StagePlan& plan) {
   ENSURE(takes_tokens || input.dim() == 3, "activations are [B,T,C]");
 }
 
+std::vector<std::int64_t> border_shape(const Config& config) {
+  return {config.batch.microbatch, config.model.context, config.model.width};
+}
+
 Tape tape_for(const Config& config, const MicrobatchWork& work, Tape::Keeps keeps) {
   const Dropout dropout{
       .rate = config.model.dropout,

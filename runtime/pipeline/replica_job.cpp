@@ -72,6 +72,7 @@ struct Runner {
     return Followed{sum.digest, executor.state_digest()};
   }
   JobResult operator()(const ContributeRoundJob& job) const {
+    // Their sum is made of bytes.
     return RoundContributed{job.fragment, on_host(executor.contribute_round(job.fragment))};
   }
   JobResult operator()(const ApplyRoundJob& job) const {
@@ -84,10 +85,6 @@ struct Runner {
   }
 
  private:
-  // Their sum is made of bytes.
-  [[nodiscard]] static TensorBlob on_host(TensorBlob values) {
-    return values.resident ? values.resident->to_host() : values;
-  }
   // An executor's image lies in memory: reading it does not fail.
   [[nodiscard]] static TensorBlob piece_of(ImageSource& source, std::uint64_t offset) {
     auto piece = source.read(offset, kImagePieceBytes);

@@ -172,9 +172,7 @@ bool is_every_interface(const HostPort& address) {
 
 HostPort reachable(HostPort address) {
   if (!is_every_interface(address)) return address;
-  char host[HOST_NAME_MAX + 1] = {};
-  ::gethostname(host, HOST_NAME_MAX);
-  address.host = host;
+  address.host = host_name();
   return address;
 }
 
@@ -252,6 +250,12 @@ Result<std::string> local_address_towards(const HostPort& address) {
     if (!host.empty()) return host;
   }
   return fail(Error::kUnreachable, compose("This machine has no route to ", host_port_text(address), "."));
+}
+
+std::string host_name() {
+  char host[HOST_NAME_MAX + 1] = {};
+  ::gethostname(host, HOST_NAME_MAX);
+  return host;
 }
 
 std::vector<std::string> addresses_of(const std::string& host) {

@@ -82,6 +82,8 @@ class Socket {
 // Errors: kUnreachable (name unknown, no route).
 [[nodiscard]] Result<std::string> local_address_towards(const HostPort& address);
 
+// Returns the name that the system has for this machine; empty: it does not say.
+[[nodiscard]] std::string host_name();
 // The numeric addresses at which a listener of this name may listen, in the order in which they are tried. Empty:
 // nobody knows the name.
 [[nodiscard]] std::vector<std::string> addresses_of(const std::string& host);

@@ -154,8 +154,6 @@ class GpuNccl : public testing::Test {
   std::shared_ptr<DeviceQueue> producer;
 };
 
-TensorBlob to_host(const TensorBlob& blob) { return blob.resident ? blob.resident->to_host() : blob; }
-
 TEST_F(GpuNccl, IsTheCopyThatTorchHasLoaded) {
   std::set<std::string> copies;
   std::ifstream maps("/proc/self/maps");
@@ -183,9 +181,9 @@ TEST_F(GpuNccl, OneRankHasTheBitsOfTheRing) {
       const auto sum = member.sum(sum_of(contribution, epoch++, communicator));
       std::cout << "nccl: 64 MiB by a communicator that was " << what << ": " << milliseconds_since(start) << " ms\n";
       ASSERT_TRUE(sum && sum->resident);
-      EXPECT_TRUE(to_host(*sum) == (*ring)->sum());
-      EXPECT_FALSE(to_host(*sum) == random_values(type, 2)) << "control";
-      EXPECT_TRUE(to_host(contribution) == values) << "a contribution is never written";
+      EXPECT_TRUE(on_host(*sum) == (*ring)->sum());
+      EXPECT_FALSE(on_host(*sum) == random_values(type, 2)) << "control";
+      EXPECT_TRUE(on_host(contribution) == values) << "a contribution is never written";
     }
   }
 }
@@ -213,7 +211,7 @@ TEST_F(GpuNccl, TakesAContributionOfTheHost) {
   const TensorBlob values = random_values(DType::kInt64, 3);
   const auto sum = member.sum(sum_of(values, 1, 1));
   ASSERT_TRUE(sum);
-  EXPECT_TRUE(to_host(*sum) == values);
+  EXPECT_TRUE(on_host(*sum) == values);
 }
 
 TEST_F(GpuNccl, ASumIsAbortedInItsMiddle) {

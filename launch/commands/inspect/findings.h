@@ -1,4 +1,4 @@
-// What `shoal doctor` says of one thing that training needs, and what it says of GPUs and of the program's features.
+// Holds what `shoal doctor` says of one thing that training needs, and finds what it says of GPUs and of features.
 // A machine without an NVIDIA driver lacks nothing: it trains on its processor.
 #pragma once
 

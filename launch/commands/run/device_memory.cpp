@@ -25,13 +25,19 @@ struct Planned {
   HostNeed on_host;
 };
 
+// Returns the run's configuration with as many stages as the executor is of.
+Config config_of(const ExecutorConfig& wanted) {
+  Config config = wanted.config;
+  config.pipeline.stages = wanted.stages;
+  return config;
+}
+
 // Nothing: its device is no GPU.
 Result<std::optional<Planned>> plan_of(const ExecutorConfig& wanted) {
   const auto device = parse_device(wanted.device);
   if (!device) return device.failure();
   if (device->kind != DeviceKind::kCuda || device_plugin() == nullptr) return std::optional<Planned>();
-  Config config = wanted.config;
-  config.pipeline.stages = wanted.stages;
+  const Config config = config_of(wanted);
   const auto cut = cut_of(config);
   if (!cut) return cut.failure();
   const auto replicas = static_cast<std::size_t>(config.pipeline.replicas);
@@ -58,8 +64,7 @@ std::string memory_warning(const ExecutorConfig& wanted) {
   const auto device = parse_device(wanted.device);
   const auto free_bytes = available_memory();
   if (!device || device->kind == DeviceKind::kCuda || !free_bytes) return {};
-  Config config = wanted.config;
-  config.pipeline.stages = wanted.stages;
+  const Config config = config_of(wanted);
   const auto cut = cut_of(config);
   return cut ? lack_in_memory(memory_need(config, *cut, wanted.stage.value, 1), *free_bytes) : std::string();
 }

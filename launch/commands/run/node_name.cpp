@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <climits>
 
 #include "runtime/base/compose.h"
 #include "runtime/transport/control/node_certificate.h"
+#include "runtime/transport/sockets.h"
 
 namespace shoal {
 namespace {
@@ -23,11 +23,7 @@ std::optional<std::uint64_t> process_namespace() {
   return status.st_ino;
 }
 
-std::string machines_node_name() {
-  char host[HOST_NAME_MAX + 1] = {};
-  ::gethostname(host, HOST_NAME_MAX);
-  return node_name_of(host, ::getpid(), process_namespace());
-}
+std::string machines_node_name() { return node_name_of(host_name(), ::getpid(), process_namespace()); }
 
 }  // namespace
 

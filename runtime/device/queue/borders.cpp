@@ -6,6 +6,7 @@
 #include <ATen/ops/empty.h>
 
 #include "runtime/base/ensure.h"
+#include "runtime/device/microbatch_input.h"
 #include "runtime/device/queue/encoded_tensor.h"
 #include "runtime/device/queue/queued_tensor.h"
 #include "runtime/sync/wire/wire_codec.h"
@@ -14,7 +15,7 @@ namespace shoal {
 
 Borders::Borders(const Config& config, Device device)
     : format_(config.pipeline.activations),
-      shape_({config.batch.microbatch, config.model.context, config.model.width}),
+      shape_(border_shape(config)),
       encoded_{format_, 1},
       device_(std::move(device)) {
   for (const std::int64_t extent : shape_) encoded_.count *= static_cast<std::uint64_t>(extent);
@@ -41,7 +42,7 @@ at::Tensor Borders::received(const TensorBlob& blob, QueuedReads& reads) const {
     const DeviceMath::EncodedValues& there = encoded->values();
     return decoded({there.shape, there.bytes.to(device_.queue->device())});
   }
-  const TensorBlob host = blob.resident ? blob.resident->to_host() : blob;
+  const TensorBlob host = on_host(blob);
   if (host.dtype != DType::kUint8) return on_device_of(*device_.queue, host, reads);
   const Status checked = check_encoded(host, encoded_);
   ENSURE(checked.ok(), checked.failure().message);

@@ -1,5 +1,5 @@
-// What a stage on a device gives its neighbours and takes from them: activations and their gradients, as they are or in
-// fewer bytes (`pipeline.activations`), encoded and decoded by the device.
+// Gives a stage's neighbours, and takes from them, activations and their gradients, as they are or in fewer bytes
+// (`pipeline.activations`), encoded and decoded by the device.
 //
 // Each border rounds, also one between stages of a process: the bits of a run do not depend on where its stages are. An
 // encoded tensor that leaves the process is copied as such. What the processor's stages do is

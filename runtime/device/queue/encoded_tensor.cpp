@@ -1,24 +1,15 @@
-// What travels is copied with its header, which says whether it means anything; the values themselves only if not.
+// Copies what travels with its header, which says whether it means anything, and the values themselves only if not.
 #include "runtime/device/queue/encoded_tensor.h"
 
 #include <cstring>
 #include <utility>
 
 #include "runtime/base/ensure.h"
+#include "runtime/device/host_tensor.h"
 #include "runtime/device/queue/queued_tensor.h"
 #include "runtime/sync/wire/wire_codec.h"
 
 namespace shoal {
-namespace {
-
-std::shared_ptr<AlignedBuffer> bytes_of(const at::Tensor& host, std::size_t begin = 0) {
-  auto bytes = std::make_shared<AlignedBuffer>(host.nbytes() - begin);
-  std::memcpy(bytes->data(), static_cast<const std::byte*>(host.const_data_ptr()) + begin, bytes->size());
-  return bytes;
-}
-
-}  // namespace
-
 EncodedTensor::EncodedTensor(DeviceMath::EncodedValues values, std::vector<std::int64_t> shape, Way way)
     : values_(std::move(values)), shape_(std::move(shape)), way_(std::move(way)) {
   ENSURE(values_.bytes.nbytes() >= DeviceMath::room_of(values_.shape), "room for the values as they are");
@@ -42,9 +33,9 @@ TensorBlob EncodedTensor::copied() const {
   const at::Tensor encoded = first(byte_count());
   std::uint32_t largest = 0;
   std::memcpy(&largest, encoded.const_data_ptr(), sizeof(largest));
-  if (is_carried(largest)) return encoded_elsewhere(values_.shape, bytes_of(encoded));
+  if (is_carried(largest)) return encoded_elsewhere(values_.shape, copied_bytes(encoded));
   const at::Tensor plain = first(kWireHeaderBytes + values_.shape.count * sizeof(float));
-  return {DType::kFloat32, shape_, bytes_of(plain, kWireHeaderBytes)};
+  return {DType::kFloat32, shape_, copied_bytes(plain, kWireHeaderBytes)};
 }
 
 }  // namespace shoal

@@ -51,9 +51,7 @@ void QueuedTensor::leave_device() const {
 // One copy at a time: no other thread holds the device's memory for its copy when this one returns.
 SharedBuffer QueuedTensor::copied() const {
   if (auto there = copied_.lock()) return there;
-  const at::Tensor arrived = arrived_on_host(*copies_, *mark_, values());
-  auto bytes = std::make_shared<AlignedBuffer>(byte_count_);
-  if (bytes->size() > 0) std::memcpy(bytes->data(), arrived.const_data_ptr(), bytes->size());
+  SharedBuffer bytes = copied_bytes(arrived_on_host(*copies_, *mark_, values()));
   copied_ = bytes;
   return bytes;
 }
@@ -86,8 +84,7 @@ at::Tensor values_in_place(DeviceQueue& queue, const TensorBlob& blob) {
 }
 
 at::Tensor sent_to(DeviceQueue& queue, const TensorBlob& blob) {
-  const TensorBlob host = blob.resident ? blob.resident->to_host() : blob;
-  return sendable(queue, host).to(queue.device(), true);
+  return sendable(queue, on_host(blob)).to(queue.device(), true);
 }
 
 at::Tensor sendable(const DeviceQueue& queue, const TensorBlob& blob) {

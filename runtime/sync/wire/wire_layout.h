@@ -1,4 +1,4 @@
-// Where the parts of an encoded vector lie, wherever it is encoded: header, scales, codes.
+// Says where the parts of an encoded vector lie, header, scales and codes, wherever it is encoded.
 // Their meaning stands in wire_codec.h. Pure.
 #pragma once
 

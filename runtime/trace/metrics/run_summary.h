@@ -9,8 +9,8 @@
 // and the last checkpoint, and what lies between two steps and is in neither is a pause without a spawner: stalled. So
 // is the time from the last step to a person's stop where a worker was missing and no step ended any more, and to when
 // the run went on after a fault in its last evaluation, which begins again then.
-// Where the machine's clock was set while a process wrote lines, a line says by how much (clock_watch.h): this and all
-// later lines count as of the clock before.
+// A line says by how much the machine's clock was set before it, while a process wrote lines (clock_watch.h): this and
+// all later lines count as of the clock before.
 // An evaluation that a stop breaks off has no line. A run of pipelines that is stopped behind its last step, with
 // everybody there, was evaluating up to then; one process, which saves first, after its last step but for the saving.
 // Pauses between an end and a person's next start count nowhere. The parts add up to the whole by construction.

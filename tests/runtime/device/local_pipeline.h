@@ -63,9 +63,6 @@ inline Step in_order(std::uint32_t count) {
   return step;
 }
 
-// The same values on the host, wherever they lie.
-inline TensorBlob on_host(const TensorBlob& blob) { return blob.resident ? blob.resident->to_host() : blob; }
-
 class LocalPipeline {
  public:
   LocalPipeline(Config config, int stages) : config_(std::move(config)) {

@@ -7,7 +7,7 @@
 namespace shoal {
 namespace {
 
-// What lies where in an encoded vector on a device.
+// Says what lies where in an encoded vector on a device.
 struct Places {
   std::uint32_t* largest;
   float* as_they_are;

@@ -16,10 +16,7 @@ namespace {
 
 // The first bytes of a tensor of bytes, on the host at the wire's alignment.
 std::shared_ptr<AlignedBuffer> first_of(const at::Tensor& from, std::size_t count) {
-  const at::Tensor host = from.narrow(0, 0, static_cast<std::int64_t>(count)).cpu();
-  auto bytes = std::make_shared<AlignedBuffer>(count);
-  std::memcpy(bytes->data(), host.const_data_ptr(), count);
-  return bytes;
+  return copied_bytes(from.narrow(0, 0, static_cast<std::int64_t>(count)).cpu());
 }
 
 class TorchMath final : public DeviceMath {

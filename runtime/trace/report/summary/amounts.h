@@ -1,4 +1,4 @@
-// What actors worked on and which letters went between processes, in sums: rows of the summary's tables.
+// Sums up what actors worked on and which letters went between processes: rows of the summary's tables.
 // Memory grows with actors and kinds of work, with kinds of letters, and with what is open or on its way.
 #pragma once
 

@@ -61,7 +61,7 @@ void CommittedSteps::note(const RunTrace& frame, const TracedEvent& traced) {
   if (is_entry(traced.event)) record(frame, traced);
 }
 
-// Of records of one time the first that is noted counts.
+// Takes the first that is noted, of records of one time.
 void CommittedSteps::record(const RunTrace& frame, const TracedEvent& traced) {
   const TracedEntry read = entry_of(traced);
   Entry entry{{}, traced.time_ns, read.step, read.branch, traced.life, 0, false, read.kind == EntryKind::kCommit};

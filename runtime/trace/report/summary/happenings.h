@@ -1,4 +1,4 @@
-// What befell the processes of a run: faults, restarts, links that were lost, roll-backs, things dropped.
+// Tells what befell the processes of a run: faults, restarts, links that were lost, roll-backs, things dropped.
 // Keeps the first forty lines, and how many there are.
 #pragma once
 
