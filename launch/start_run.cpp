@@ -13,7 +13,7 @@
 #include "runtime/base/file.h"
 #include "runtime/cluster/replicas_wanted.h"
 #include "runtime/data/text.h"
-#include "runtime/data/tokenizer.h"
+#include "runtime/data/tokenizers/tokenizer.h"
 
 namespace shoal {
 namespace {

@@ -163,7 +163,7 @@ Result<std::optional<RecordedText>> text_so_far(const RunDirectory& run, const C
 Result<std::shared_ptr<const Tokens>> open_so_far(const RunDirectory& run, const Config& config) {
   const auto text = text_so_far(run, config);
   if (!text) return text.failure();
-  return open_tokens(config.data, config.model.context, *text ? (*text)->shards : std::string());
+  return open_tokens(config, *text ? (*text)->shards : std::string());
 }
 
 Reached steps_told_by(const RunDirectory& run) {

@@ -45,7 +45,8 @@ struct ModelConfig {
   int context = 128;  // tokens
   double dropout = 0;
   double init_std = 0.02;
-  int vocabulary = 256;  // comes from the tokenizer, never from the file
+  int vocabulary = 256;  // the tokenizer's and extra_tokens: never chosen by itself
+  int extra_tokens = 0;  // the last of the vocabulary: no text has them
   // llama alone. Sizes of 0 follow from the others: see below.
   int kv_heads = 0;
   int head_size = 0;
@@ -89,7 +90,7 @@ struct PipelineConfig {
   std::vector<int> replicas_listed;  // one for each stage; empty: `replicas` of every stage
   Cut cut = Cut::kAuto;
   std::vector<int> cut_listed;  // layers of each stage, where the cut is kListed
-  int replicas_max = 0;  // the most that later nodes may bring a stage to; 0: no limit
+  int replicas_max = 0;         // the most that later nodes may bring a stage to; 0: no limit
   Schedule schedule = Schedule::k1f1b;
   int credits = 0;  // microbatches in flight per replica of stage 0; 0: by schedule
   bool recompute = false;

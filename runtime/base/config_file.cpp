@@ -352,14 +352,16 @@ Status check_together(const Draft& draft) {
   return check_rounds(draft);
 }
 
-// A vocabulary cannot be chosen; a file may repeat what the tokenizer says.
+// A vocabulary cannot be chosen but for its extra tokens; a file may repeat what the tokenizer says.
 Status resolve_vocabulary(Draft& draft) {
-  const auto named = named_vocabulary(draft.config.data.tokenizer);
+  auto named = named_vocabulary(draft.config.data.tokenizer);
+  if (named) *named += draft.config.model.extra_tokens;
   const bool is_set = draft.origins.contains("model.vocabulary");
   if (!is_set) draft.config.model.vocabulary = named.value_or(0);
   if (!named || draft.config.model.vocabulary == *named) return Done{};
-  return conflict(draft, "model.vocabulary", "data.tokenizer",
-                  compose("that tokenizer has a vocabulary of ", *named, "; leave model.vocabulary out"));
+  return conflict(
+      draft, "model.vocabulary", "data.tokenizer",
+      compose("that tokenizer and model.extra_tokens make a vocabulary of ", *named, "; leave model.vocabulary out"));
 }
 
 // Sizes of a llama that nothing sets.

@@ -34,8 +34,9 @@ struct ConfigSources {
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> shoal_environment();
 
 // optim.decay_steps is resolved to run.steps where nothing sets it, a llama's sizes from its others, model.vocabulary
-// to that of a tokenizer with a name; with the path of one it is 0 until settle_vocabulary() (runtime/data/tokenizer.h)
-// has read the file. Errors: kUsage; kUsage too where `path` cannot be read, for the person named it.
+// to that of a tokenizer with a name; with the path of one it is 0 until settle_vocabulary()
+// (runtime/data/tokenizers/tokenizer.h) has read the file. Errors: kUsage; kUsage too where `path` cannot be read, for
+// the person named it.
 [[nodiscard]] Result<Config> load_config(const ConfigSources& sources);
 
 // A key that a person has set and that has no effect with the others as they are.

@@ -1,144 +1,13 @@
 // The table itself. Each section is a function that appends its keys in order; `bind` ties a key to its field.
 #include "runtime/base/config_keys.h"
 
-#include <algorithm>
-#include <type_traits>
-#include <utility>
+#include "runtime/base/key_section.h"
 
 namespace shoal {
 namespace {
 
 constexpr auto kStay = ResumeRule::kMustStay;
 constexpr auto kChange = ResumeRule::kMayChange;
-constexpr double kUnlimited = std::numeric_limits<double>::infinity();
-
-KeyRange at_least(double least) { return {least, kUnlimited, false, false}; }
-KeyRange above(double least) { return {least, kUnlimited, true, false}; }
-KeyRange between(double least, double most) { return {least, most, false, false}; }
-
-class Section {
- public:
-  Section(std::vector<ConfigKey>& keys, std::string name) : keys_(keys), name_(std::move(name)) {}
-
-  // field: [](auto& config) -> auto& { return config.section.name; }
-  template <class Field>
-  ConfigKey& add(std::string name, Field field, std::string unit, ResumeRule resume, std::string meaning) {
-    ConfigKey& key = append(std::move(name), std::move(unit), std::move(meaning));
-    using Value = std::remove_reference_t<decltype(field(std::declval<Config&>()))>;
-    key.resume = resume;
-    if constexpr (std::is_same_v<Value, bool>) {
-      bind<bool>(key, KeyType::kBoolean, field);
-    } else if constexpr (std::is_same_v<Value, std::string>) {
-      bind<std::string>(key, KeyType::kText, field);
-    } else if constexpr (std::is_floating_point_v<Value>) {
-      bind<double>(key, KeyType::kReal, field);
-    } else {
-      bind<std::int64_t>(key, KeyType::kInteger, field);
-      key.range = at_least(0);
-      if constexpr (sizeof(Value) == sizeof(int)) key.range.most = std::numeric_limits<int>::max();
-    }
-    return key;
-  }
-
-  // A choice held as an enumeration whose values are numbered in the order of `choices`, or as text.
-  template <class Field>
-  ConfigKey& choose(std::string name, Field field, std::vector<std::string> choices, ResumeRule resume,
-                    std::string meaning) {
-    ConfigKey& key = append(std::move(name), "", std::move(meaning));
-    using Value = std::remove_reference_t<decltype(field(std::declval<Config&>()))>;
-    key.resume = resume;
-    if constexpr (std::is_enum_v<Value>) {
-      key.get = [field, choices](const Config& config) {
-        return KeyValue(choices.at(static_cast<std::size_t>(field(config))));
-      };
-      key.set = [field, choices](Config& config, const KeyValue& value) {
-        const auto found = std::find(choices.begin(), choices.end(), std::get<std::string>(value));
-        field(config) = static_cast<Value>(found - choices.begin());
-      };
-    } else {
-      bind<std::string>(key, KeyType::kText, field);
-    }
-    key.type = KeyType::kChoice;
-    key.default_text = toml_text(key.get(Config{}));
-    key.choices = std::move(choices);
-    return key;
-  }
-
-  // A word in the first field, or a list in the second: the value behind those of `choices` stands for the list.
-  template <class Field, class Listed>
-  ConfigKey& choose_or_list(std::string name, std::pair<Field, Listed> fields, std::vector<std::string> choices,
-                            ResumeRule resume, std::string meaning) {
-    ConfigKey& key = append(std::move(name), "", std::move(meaning));
-    using Value = std::remove_reference_t<decltype(fields.first(std::declval<Config&>()))>;
-    key.resume = resume;
-    key.type = KeyType::kChoiceOrList;
-    key.get = [field = fields.first, listed = fields.second, choices](const Config& config) {
-      const auto word = static_cast<std::size_t>(field(config));
-      if (word < choices.size()) return KeyValue(choices[word]);
-      return KeyValue(std::vector<std::int64_t>(listed(config).begin(), listed(config).end()));
-    };
-    key.set = [field = fields.first, listed = fields.second, choices](Config& config, const KeyValue& value) {
-      listed(config).clear();
-      std::size_t word = choices.size();
-      if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
-        for (const std::int64_t number : *list) listed(config).push_back(static_cast<int>(number));
-      } else {
-        word = static_cast<std::size_t>(std::ranges::find(choices, std::get<std::string>(value)) - choices.begin());
-      }
-      field(config) = static_cast<Value>(word);
-    };
-    key.default_text = toml_text(key.get(Config{}));
-    key.choices = std::move(choices);
-    return key;
-  }
-
-  // A count for all stages, or a list of them in a field of its own, which is empty then.
-  template <class Each, class Listed>
-  ConfigKey& counts(std::string name, Each each, Listed listed, ResumeRule resume, std::string meaning) {
-    ConfigKey& key = append(std::move(name), "", std::move(meaning));
-    key.resume = resume;
-    key.type = KeyType::kCounts;
-    key.get = [each, listed](const Config& config) {
-      const auto& list = listed(config);
-      return list.empty() ? KeyValue(std::int64_t{each(config)})
-                          : KeyValue(std::vector<std::int64_t>(list.begin(), list.end()));
-    };
-    key.set = [each, listed](Config& config, const KeyValue& value) {
-      listed(config).clear();
-      if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
-        for (const std::int64_t count : *list) listed(config).push_back(static_cast<int>(count));
-      } else {
-        each(config) = static_cast<int>(std::get<std::int64_t>(value));
-      }
-    };
-    key.default_text = toml_text(key.get(Config{}));
-    return key;
-  }
-
-  ConfigKey& append(std::string name, std::string unit, std::string meaning) {
-    ConfigKey& key = keys_.emplace_back();
-    key.section = name_;
-    key.name = std::move(name);
-    key.unit = std::move(unit);
-    key.meaning = std::move(meaning);
-    return key;
-  }
-
- private:
-  template <class Stored, class Field>
-  void bind(ConfigKey& key, KeyType type, Field field) {
-    key.type = type;
-    key.get = [field](const Config& config) { return KeyValue(static_cast<Stored>(field(config))); };
-    key.set = [field](Config& config, const KeyValue& value) {
-      using Value = std::remove_reference_t<decltype(field(config))>;
-      field(config) = static_cast<Value>(std::get<Stored>(value));
-    };
-    key.default_text = toml_text(key.get(Config{}));
-  }
-
-  std::vector<ConfigKey>& keys_;
-  std::string name_;
-};
 
 #define FIELD(path) \
   [](auto& config) -> auto& { return config.path; }
@@ -173,10 +42,15 @@ void add_run_and_model(std::vector<ConfigKey>& keys) {
            "standard deviation of the initial weights; residual projections: init_std / sqrt(2 layers)")
       .range = above(0);
   ConfigKey& vocabulary = model.add("vocabulary", FIELD(model.vocabulary), "tokens", kStay,
-                                    "the tokenizer's; written down for a tokenizer that is a file, any other number "
-                                    "is refused");
+                                    "the tokenizer's and model.extra_tokens; written down for a tokenizer that is "
+                                    "a file, any other number is refused");
   vocabulary.range = between(1, std::numeric_limits<int>::max());
   vocabulary.default_text = "data.tokenizer";
+  model
+      .add("extra_tokens", FIELD(model.extra_tokens), "tokens", kStay,
+           "rows of the vocabulary behind the tokenizer's: tokens that only shards have, or none has (padding); sample "
+           "never picks them")
+      .range = between(0, 65536);
 }
 
 void add_llama(std::vector<ConfigKey>& keys) {
@@ -223,7 +97,8 @@ void add_data_and_batch(std::vector<ConfigKey>& keys) {
       "\"austen\", \"kjv\", the path of a text file, or shards of tokens in llm.c's format: a .bin file, a folder of "
       "them, a pattern (\"fineweb/*.bin\")");
   data.add("tokenizer", FIELD(data.tokenizer), "", kStay,
-           "what a token is: \"bytes\" (a vocabulary of 256), \"gpt2\" (50257), or the path of a .tiktoken file");
+           "what a token is: \"bytes\" (a vocabulary of 256), \"gpt2\" (50257), the path of a .tiktoken file, or "
+           "that of a tokenizer.json (GPT-2, Llama 3, Qwen, SmolLM)");
   data.add("validation_fraction", FIELD(data.validation_fraction), "", kStay,
            "share of the tokens, at the end of the text, that is never trained on; what is left for training must "
            "have twice model.context tokens, and the share one more than model.context")
@@ -262,7 +137,7 @@ void add_pipeline(std::vector<ConfigKey>& keys) {
                "microbatches in flight per replica; 0: by schedule, and up to twice as many where links are slow or "
                "replicas few");
   pipeline.add("recompute", FIELD(pipeline.recompute), "", kChange,
-               "keep a microbatch's input instead of its graph and compute the forward again");
+               "keep a microbatch's input, not its graph, and compute the forward again; not in a last or only stage");
   pipeline.choose("activations", FIELD(pipeline.activations), {"fp32", "bf16", "int8"}, kStay,
                   "form of activations and their gradients on the wire between stages");
   pipeline.choose(

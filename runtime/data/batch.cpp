@@ -97,10 +97,11 @@ Result<Microbatch> EvaluationPlan::microbatch(std::uint64_t batch, MicrobatchId 
   return Microbatch{.inputs = std::move(inputs).finish(), .targets = std::move(targets).finish()};
 }
 
-TextBytes::TextBytes(const Tokenizer& tokenizer) : bytes_(static_cast<std::size_t>(tokenizer.vocabulary_size())) {
-  for (std::size_t token = 0; token < bytes_.size(); ++token) {
-    const auto id = static_cast<std::int32_t>(token);
-    if (id != tokenizer.end_of_text()) bytes_[token] = static_cast<std::uint32_t>(tokenizer.bytes_of(id).size());
+TextBytes::TextBytes(const Tokenizer& tokenizer, int vocabulary) : bytes_(static_cast<std::size_t>(vocabulary)) {
+  ENSURE(vocabulary >= tokenizer.vocabulary_size(), "a vocabulary has the tokens of its tokenizer");
+  for (std::int32_t token = 0; token < tokenizer.vocabulary_size(); ++token) {
+    if (!tokenizer.is_of_texts(token)) continue;
+    bytes_[static_cast<std::size_t>(token)] = static_cast<std::uint32_t>(tokenizer.bytes_of(token).size());
   }
 }
 

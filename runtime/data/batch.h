@@ -10,7 +10,7 @@
 #include "messages/ids.h"
 #include "messages/tensor_blob.h"
 #include "runtime/data/order.h"
-#include "runtime/data/tokenizer.h"
+#include "runtime/data/tokenizers/tokenizer.h"
 #include "runtime/data/tokens.h"
 
 namespace shoal {
@@ -58,9 +58,10 @@ class EvaluationPlan {
 // loss counts and its word "<|endoftext|>" does not.
 class TextBytes {
  public:
-  explicit TextBytes(const Tokenizer& tokenizer);
+  // vocabulary: the tokenizer's or more (ensured); the others stand for nothing.
+  TextBytes(const Tokenizer& tokenizer, int vocabulary);
 
-  // targets: int32, tokens of the tokenizer (ensured), or -1, which counts nothing.
+  // targets: int32, tokens of the vocabulary (ensured), or -1, which counts nothing.
   [[nodiscard]] std::uint64_t of(const TensorBlob& targets) const;
 
  private:

@@ -8,7 +8,7 @@
 #include "runtime/base/ensure.h"
 #include "runtime/base/sha256.h"
 #include "runtime/data/fetch.h"
-#include "runtime/data/pretokenizer.h"
+#include "runtime/data/tokenizers/pretokenizer.h"
 
 namespace shoal {
 namespace {
@@ -51,7 +51,7 @@ Status write_tokens(const fs::path& path, std::string_view text, const std::stri
   Sha256 digest;
   std::uint64_t count = 0;
   while (!text.empty() && file) {
-    const std::string_view piece = text.substr(0, seam_after(text, kPieceBytes));
+    const std::string_view piece = text.substr(0, tokenizer.seam_after(text, kPieceBytes));
     text.remove_prefix(piece.size());
     std::string bytes;
     const std::vector<std::int32_t> tokens = tokenizer.encode(piece);

@@ -15,7 +15,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/data/mapped_file.h"
-#include "runtime/data/tokenizer.h"
+#include "runtime/data/tokenizers/tokenizer.h"
 
 namespace shoal {
 

@@ -8,9 +8,9 @@
 #include "runtime/base/sha256.h"
 #include "runtime/data/fetch.h"
 #include "runtime/data/mapped_file.h"
-#include "runtime/data/ranks.h"
 #include "runtime/data/text.h"
 #include "runtime/data/token_file.h"
+#include "runtime/data/tokenizers/ranks.h"
 
 namespace shoal {
 namespace {
@@ -129,11 +129,12 @@ Result<std::shared_ptr<const Tokens>> tokens_of(const std::filesystem::path& cor
   return Tokens::of(corpus, std::make_unique<ShardSet>(std::move(*shards)), validation_fraction);
 }
 
+// vocabulary: of shards, whose tokens may be some that the tokenizer does not have.
 Result<std::shared_ptr<const Tokens>> open_text(const std::filesystem::path& path, double validation_fraction,
-                                                const Tokenizer& tokenizer) {
+                                                const Tokenizer& tokenizer, int vocabulary) {
   const auto shards = find_shards(path);
   if (!shards) return shards.failure();
-  if (*shards) return tokens_of(path, ShardSet::open(**shards, tokenizer.vocabulary_size()), validation_fraction);
+  if (*shards) return tokens_of(path, ShardSet::open(**shards, vocabulary), validation_fraction);
   if (token_width(tokenizer.vocabulary_size()) == 1) return Tokens::open(path, validation_fraction);
   const auto folder = corpora_folder();
   if (!folder) return folder.failure();
@@ -141,31 +142,32 @@ Result<std::shared_ptr<const Tokens>> open_text(const std::filesystem::path& pat
 }
 
 Result<std::shared_ptr<const Tokens>> open_listed(const std::filesystem::path& path, double validation_fraction,
-                                                  const Tokenizer& tokenizer, std::string_view list) {
+                                                  int vocabulary, std::string_view list) {
   const auto shards = find_listed_shards(path, list);
   if (!shards) return shards.failure();
-  return tokens_of(path, ShardSet::open(*shards, tokenizer.vocabulary_size()), validation_fraction);
+  return tokens_of(path, ShardSet::open(*shards, vocabulary), validation_fraction);
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const Tokens>> open_evaluation_text(const std::filesystem::path& path,
-                                                           const Tokenizer& tokenizer) {
-  auto tokens = open_text(path, 1.0, tokenizer);
+                                                           const Tokenizer& tokenizer, int vocabulary) {
+  auto tokens = open_text(path, 1.0, tokenizer, vocabulary);
   if (tokens.ok() && (*tokens)->count() < 2) {
     return fail(Error::kInvalidData, compose("the text ", path.string(), " is too short: one token predicts nothing."));
   }
   return tokens;
 }
 
-Result<std::shared_ptr<const Tokens>> open_tokens(const DataConfig& data, int context, std::string_view list) {
+Result<std::shared_ptr<const Tokens>> open_tokens(const Config& config, std::string_view list) {
+  const DataConfig& data = config.data;
   const auto tokenizer = make_tokenizer(data.tokenizer);
   if (!tokenizer) return tokenizer.failure();
   const auto path = obtain_corpus(data.corpus);
   if (!path) return path.failure();
   const bool are_listed = !list.empty();
-  auto tokens = are_listed ? open_listed(*path, data.validation_fraction, **tokenizer, list)
-                           : open_text(*path, data.validation_fraction, **tokenizer);
+  auto tokens = are_listed ? open_listed(*path, data.validation_fraction, config.model.vocabulary, list)
+                           : open_text(*path, data.validation_fraction, **tokenizer, config.model.vocabulary);
   const bool is_text = !are_listed && (tokens.ok() || !names_shards(*path));
   if (!tokens && is_text && tokens.failure().error == Error::kInvalidData) {
     return fail(
@@ -173,7 +175,7 @@ Result<std::shared_ptr<const Tokens>> open_tokens(const DataConfig& data, int co
         tokens.failure().message + " Set data.corpus to \"austen\", \"kjv\", the path of a text file, or shards.");
   }
   if (!tokens) return tokens;
-  if (const Status enough = check_length(**tokens, context); !enough) return enough.failure();
+  if (const Status enough = check_length(**tokens, config.model.context); !enough) return enough.failure();
   return tokens;
 }
 

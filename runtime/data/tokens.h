@@ -19,7 +19,7 @@
 #include "runtime/base/error.h"
 #include "runtime/data/shards/shard_set.h"
 #include "runtime/data/token_store.h"
-#include "runtime/data/tokenizer.h"
+#include "runtime/data/tokenizers/tokenizer.h"
 
 namespace shoal {
 
@@ -77,14 +77,13 @@ class Tokens {
 [[nodiscard]] Status check_length(const Tokens& tokens, int context);
 
 // A text to evaluate on and not to train: all of it is validation. Errors: as open_tokens, and when it has fewer than
-// 2 tokens.
+// 2 tokens. vocabulary: the model's, which shards may have more of than the tokenizer.
 [[nodiscard]] Result<std::shared_ptr<const Tokens>> open_evaluation_text(const std::filesystem::path& path,
-                                                                         const Tokenizer& tokenizer);
+                                                                         const Tokenizer& tokenizer, int vocabulary);
 
 // Everything between data.* and tokens: obtains the corpus (text.h) and the tokenizer, maps the tokens and checks their
 // number. list: of shards that were opened before (Tokens::shard_list()); then exactly those are opened, whatever else
 // lies beside them, and whether each holds what it held is for the caller to compare.
-[[nodiscard]] Result<std::shared_ptr<const Tokens>> open_tokens(const DataConfig& data, int context,
-                                                                std::string_view list = {});
+[[nodiscard]] Result<std::shared_ptr<const Tokens>> open_tokens(const Config& config, std::string_view list = {});
 
 }  // namespace shoal

@@ -7,17 +7,16 @@
 namespace shoal {
 
 Result<Evaluation> evaluate(StageExecutor& executor, const EvaluationPlan& plan, std::uint64_t batches,
-                            const Tokenizer& tokenizer) {
-  auto evaluation = evaluate_until([](std::uint64_t) { return false; }, executor, plan, batches, tokenizer);
+                            const TextBytes& text_bytes) {
+  auto evaluation = evaluate_until([](std::uint64_t) { return false; }, executor, plan, batches, text_bytes);
   if (!evaluation) return evaluation.failure();
   return **evaluation;
 }
 
 Result<std::optional<Evaluation>> evaluate_until(const WantsStop& wants_stop, StageExecutor& executor,
                                                  const EvaluationPlan& plan, std::uint64_t batches,
-                                                 const Tokenizer& tokenizer) {
+                                                 const TextBytes& text_bytes) {
   Evaluation evaluation;
-  const TextBytes text_bytes(tokenizer);
   double loss_sum = 0;
   std::uint64_t bytes = 0;
   std::uint64_t done = 0;

@@ -8,7 +8,6 @@
 
 #include "runtime/base/config.h"
 #include "runtime/data/batch.h"
-#include "runtime/data/tokenizer.h"
 #include "runtime/executor/stage_executor.h"
 
 namespace shoal {
@@ -24,13 +23,13 @@ struct Evaluation {
 // Over the first `batches` batches of the plan (plan.batch_count(limit) of them). `executor` holds the whole model. The
 // sums are added per microbatch in order, in double. Errors: those of Tokens::read().
 [[nodiscard]] Result<Evaluation> evaluate(StageExecutor& executor, const EvaluationPlan& plan, std::uint64_t batches,
-                                          const Tokenizer& tokenizer);
+                                          const TextBytes& text_bytes);
 
 // The same as long as nobody wants it to stop: asked before every microbatch, with the windows that are done. Nothing
 // when it was stopped.
 using WantsStop = std::function<bool(std::uint64_t windows)>;
 [[nodiscard]] Result<std::optional<Evaluation>> evaluate_until(const WantsStop& wants_stop, StageExecutor& executor,
                                                                const EvaluationPlan& plan, std::uint64_t batches,
-                                                               const Tokenizer& tokenizer);
+                                                               const TextBytes& text_bytes);
 
 }  // namespace shoal

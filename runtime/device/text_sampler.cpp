@@ -67,7 +67,8 @@ std::int32_t TextSampler::next(std::span<const std::int32_t> tokens, const Sampl
   std::copy(seen.begin(), seen.end(), input.mutable_data_ptr<std::int32_t>());
   const at::Tensor logits_BTV = model_->transformer.forward(input.to(model_->device));
   const at::Tensor logits_V = logits_BTV.select(1, count - 1).cpu().contiguous();
-  return pick_token(sampler, {logits_V.const_data_ptr<float>(), static_cast<std::size_t>(model.vocabulary)}, position);
+  const auto with_text = static_cast<std::size_t>(model.vocabulary - model.extra_tokens);
+  return pick_token(sampler, {logits_V.const_data_ptr<float>(), with_text}, position);
 }
 
 }  // namespace shoal

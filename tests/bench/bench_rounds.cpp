@@ -16,7 +16,7 @@
 #include "runtime/data/batch.h"
 #include "runtime/data/order.h"
 #include "runtime/data/text.h"
-#include "runtime/data/tokenizer.h"
+#include "runtime/data/tokenizers/tokenizer.h"
 #include "runtime/data/tokens.h"
 #include "runtime/device/evaluator.h"
 #include "tests/reference/plain_bridge.h"
@@ -106,7 +106,9 @@ class Bench {
     }
     ENSURE(evaluator_->load_state(build_safetensors(std::move(*stored))).ok(), "an image of this model");
     const EvaluationPlan plan(tokens_, static_cast<std::uint64_t>(config_.model.context), config_.batch);
-    return evaluate(*evaluator_, plan, plan.batch_count(config_.eval.batches), ByteTokenizer{})->loss;
+    return evaluate(*evaluator_, plan, plan.batch_count(config_.eval.batches),
+                    TextBytes(ByteTokenizer{}, config_.model.vocabulary))
+        ->loss;
   }
 
   static void print(std::uint64_t version, double loss, double agreed, double local) {

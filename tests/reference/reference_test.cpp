@@ -17,7 +17,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/config_file.h"
 #include "runtime/data/batch.h"
-#include "runtime/data/tokenizer.h"
+#include "runtime/data/tokenizers/tokenizer.h"
 #include "runtime/data/tokens.h"
 #include "runtime/device/evaluator.h"
 #include "runtime/device/executor_factory.h"
@@ -78,7 +78,7 @@ Trained train(const Config& config, std::size_t steps) {
     ENSURE(trainer.check_progress().ok(), "a step that does not diverge");
   }
   const EvaluationPlan plan(*tokens, static_cast<std::uint64_t>(config.model.context), config.batch);
-  trained.evaluation = *evaluate(**executor, plan, plan.batch_count(0), ByteTokenizer{});
+  trained.evaluation = *evaluate(**executor, plan, plan.batch_count(0), TextBytes(ByteTokenizer{}, 256));
   return trained;
 }
 

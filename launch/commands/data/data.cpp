@@ -6,8 +6,8 @@
 #include "runtime/base/error.h"
 #include "runtime/data/fetch.h"
 #include "runtime/data/order.h"
-#include "runtime/data/ranks.h"
 #include "runtime/data/text.h"
+#include "runtime/data/tokenizers/ranks.h"
 #include "runtime/data/tokens.h"
 
 namespace shoal {
@@ -36,7 +36,7 @@ int run_data_fetch(const std::string& name) {
 }
 
 int run_data_order(const Config& config, std::uint64_t steps) {
-  const auto tokens = open_tokens(config.data, config.model.context);
+  const auto tokens = open_tokens(config);
   if (!tokens) return report(tokens.failure());
   const Order order(order_config(config, (*tokens)->split().train));
   for (StepId step; step.value < steps && std::cout; ++step.value) {

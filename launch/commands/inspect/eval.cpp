@@ -10,7 +10,7 @@
 #include "launch/processes/start_points.h"
 #include "launch/say.h"
 #include "runtime/data/batch.h"
-#include "runtime/data/tokenizer.h"
+#include "runtime/data/tokenizers/tokenizer.h"
 #include "runtime/data/tokens.h"
 #include "runtime/device/evaluator.h"
 #include "runtime/device/executor_factory.h"
@@ -25,7 +25,7 @@ namespace {
 Result<std::shared_ptr<const Tokens>> tokens_to_evaluate(const EvalOptions& options, const Config& config,
                                                          const Tokenizer& tokenizer) {
   if (!options.data) return open_so_far(RunDirectory{options.run_directory}, config);
-  auto tokens = open_evaluation_text(*options.data, tokenizer);
+  auto tokens = open_evaluation_text(*options.data, tokenizer, config.model.vocabulary);
   if (tokens || tokens.failure().error != Error::kInvalidData) return tokens;
   return fail(Error::kInvalidData, "--data: " + tokens.failure().message + " Name a text file.");
 }
@@ -50,14 +50,14 @@ Result<std::unique_ptr<StageExecutor>> load_executor(const SavedRun& run, const 
 
 // Says on stderr how far it is.
 Result<std::optional<Evaluation>> evaluate_aloud(StageExecutor& executor, const EvaluationPlan& plan,
-                                                 std::uint64_t batches, const Tokenizer& tokenizer) {
+                                                 std::uint64_t batches, const TextBytes& text_bytes) {
   const SteadyClock clock;
   ProgressPace pace;
   const auto tell = [&](std::uint64_t windows) {
     if (pace.is_due(clock.now())) say("evaluating: ", windows, " of ", plan.window_count(batches), " windows");
     return false;
   };
-  return evaluate_until(tell, executor, plan, batches, tokenizer);
+  return evaluate_until(tell, executor, plan, batches, text_bytes);
 }
 
 }  // namespace
@@ -76,7 +76,8 @@ Result<int> run_eval(const EvalOptions& options) {
   auto executor = load_executor(*run, *device);
   if (!executor) return executor.failure();
   const EvaluationPlan plan(*tokens, static_cast<std::uint64_t>(run->config.model.context), run->config.batch);
-  const auto made = evaluate_aloud(**executor, plan, plan.batch_count(options.batches), **tokenizer);
+  const auto made = evaluate_aloud(**executor, plan, plan.batch_count(options.batches),
+                                   TextBytes(**tokenizer, run->config.model.vocabulary));
   if (!made) return made.failure();
   const Evaluation& evaluation = **made;
   const std::uint64_t step = run->checkpoint.manifest().step;

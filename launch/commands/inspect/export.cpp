@@ -8,7 +8,7 @@
 #include "launch/processes/saved_run.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
-#include "runtime/data/hugging_face_tokenizer.h"
+#include "runtime/data/tokenizers/hugging_face_tokenizer.h"
 #include "runtime/storage/hugging_face/weights_export.h"
 
 namespace shoal {
@@ -31,7 +31,12 @@ Result<int> run_export(const ExportOptions& options) {
   }
   std::filesystem::create_directories(folder, error);
   if (error) return fail(Error::kIo, compose("cannot make ", folder.string(), ": ", error.message()));
-  const HuggingFaceTokenizer described = hugging_face_tokenizer(**tokenizer, run->config.model.context);
+  HuggingFaceTokenizer described = hugging_face_tokenizer(**tokenizer, run->config.model.context);
+  if (const std::string& own = run->config.data.tokenizer; own.ends_with(".json")) {
+    auto text = read_file(own);
+    if (!text) return fail(Error::kInvalidData, text.failure().message);
+    described.tokenizer_json = std::move(*text);
+  }
   const TensorBlob& model = exported->model;
   const std::pair<const char*, std::string_view> files[] = {
       {"config.json", exported->config_json},

@@ -8,7 +8,7 @@
 #include "launch/commands/run/devices.h"
 #include "launch/processes/saved_run.h"
 #include "launch/say.h"
-#include "runtime/data/tokenizer.h"
+#include "runtime/data/tokenizers/tokenizer.h"
 #include "runtime/data/utf8_stream.h"
 #include "runtime/device/plugin/load_plugin.h"
 #include "runtime/device/text_sampler.h"

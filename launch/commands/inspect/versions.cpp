@@ -13,7 +13,7 @@
 #include "launch/child_process.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/machine/bf16_units.h"
-#include "runtime/data/pretokenizer.h"
+#include "runtime/data/tokenizers/pretokenizer.h"
 #include "runtime/device/plugin/device_plugin.h"
 
 namespace shoal {

@@ -6,7 +6,7 @@
 
 #include "launch/start_run.h"
 #include "runtime/base/config_file.h"
-#include "runtime/data/tokenizer.h"
+#include "runtime/data/tokenizers/tokenizer.h"
 
 namespace shoal {
 namespace {

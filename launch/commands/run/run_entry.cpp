@@ -193,7 +193,7 @@ void make_own_directory(ChosenRun& chosen) {
 }  // namespace
 
 Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_at) {
-  const auto tokens = open_tokens(chosen.config.data, chosen.config.model.context);
+  const auto tokens = open_tokens(chosen.config);
   if (!tokens) return tokens.failure();
   RecordedText text = record_of(**tokens);
   if (auto status = check_checkpoints_are_ours(chosen); !status) return status.failure();

@@ -25,7 +25,7 @@
 #include "runtime/base/machine/bf16_units.h"
 #include "runtime/base/sha256.h"
 #include "runtime/data/batch.h"
-#include "runtime/data/tokenizer.h"
+#include "runtime/data/tokenizers/tokenizer.h"
 #include "runtime/data/tokens.h"
 #include "runtime/device/evaluator.h"
 #include "runtime/device/executor_factory.h"
@@ -307,7 +307,8 @@ class SingleRun {
       return stop_status().has_value();
     };
     const auto evaluate = [&] {
-      return evaluate_until(wants_stop, *parts_.executor, plan_, batches, *parts_.tokenizer);
+      return evaluate_until(wants_stop, *parts_.executor, plan_, batches,
+                            TextBytes(*parts_.tokenizer, parts_.config.model.vocabulary));
     };
     auto made = evaluate();
     while (!made) {

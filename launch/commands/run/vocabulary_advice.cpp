@@ -23,10 +23,10 @@ std::string advice_on_vocabulary(int chosen, int described) {
                                "data.tokenizer=FILE");
   for (const int unpadded : {chosen, *named_vocabulary("gpt2")}) {
     if (!can_be_padded(unpadded, described)) continue;
-    return compose(advice, ". Only if its tokenizer has ", unpadded, " tokens, the other ",
-                   described - unpadded, " rows are padding, which is not taken. In transformers, ",
-                   "model.resize_token_embeddings(", unpadded, ") and save_pretrained() write it without them",
-                   unpadded == chosen ? "." : "; they are GPT-2's: --set data.tokenizer=gpt2.");
+    return compose(advice, ". Only if its tokenizer has ", unpadded, " tokens, the other ", described - unpadded,
+                   " rows are padding: ",
+                   unpadded == chosen ? compose("--set model.extra_tokens=", described - unpadded, ".")
+                                      : "they are GPT-2's: --set data.tokenizer=gpt2.");
   }
   return advice;
 }

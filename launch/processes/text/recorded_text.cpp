@@ -128,7 +128,7 @@ Result<RecordedText> text_to_keep(const RecordedText& before, const RecordedText
 }
 
 Result<std::shared_ptr<const Tokens>> open_recorded(const RecordedText& text, const Config& config) {
-  auto tokens = open_tokens(config.data, config.model.context, text.shards);
+  auto tokens = open_tokens(config, text.shards);
   if (!tokens) return tokens.failure();
   if (auto same = check_same_text(text, record_of(**tokens), config.data.corpus); !same) return same.failure();
   return tokens;

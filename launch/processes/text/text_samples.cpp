@@ -1,13 +1,14 @@
 // Binds runtime/data to the data loader's interface.
 #include "launch/processes/text/text_samples.h"
 
-#include "runtime/data/tokenizer.h"
+#include "runtime/data/tokenizers/tokenizer.h"
 
 namespace shoal {
 
 TextSamples::TextSamples(const Config& config, std::shared_ptr<const Tokens> tokens)
     : tokens_(std::move(tokens)),
       tokenizer_name_(config.data.tokenizer),
+      vocabulary_(config.model.vocabulary),
       order_(order_config(config, tokens_->split().train)),
       plan_(tokens_, static_cast<std::uint64_t>(config.model.context), config.batch),
       eval_(config.eval) {}
@@ -39,7 +40,7 @@ Result<const TextBytes*> TextSamples::text_bytes() const {
   if (!text_bytes_) {
     const auto tokenizer = make_tokenizer(tokenizer_name_);
     if (!tokenizer) return tokenizer.failure();
-    text_bytes_.emplace(**tokenizer);
+    text_bytes_.emplace(**tokenizer, vocabulary_);
   }
   return &*text_bytes_;
 }

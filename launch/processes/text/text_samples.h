@@ -31,6 +31,7 @@ class TextSamples final : public SampleSource {
 
   std::shared_ptr<const Tokens> tokens_;
   std::string tokenizer_name_;
+  int vocabulary_;
   mutable std::optional<TextBytes> text_bytes_;
   Order order_;
   EvaluationPlan plan_;

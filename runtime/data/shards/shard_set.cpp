@@ -353,8 +353,9 @@ Status ShardSet::check_tokens(const ShardFile& shard, std::uint64_t first, std::
   const std::uint64_t position = first + static_cast<std::uint64_t>(unknown - t.begin());
   return fail(Error::kInvalidData,
               compose("token ", position, " of the shard ", shard.path().string(), " is ",
-                      static_cast<std::uint32_t>(*unknown), ", and the tokenizer has ", vocabulary_,
-                      " tokens. Set data.tokenizer to the one that the shards were made with."));
+                      static_cast<std::uint32_t>(*unknown), ", and the vocabulary has ", vocabulary_,
+                      " tokens. Set data.tokenizer to the one that the shards were made with, and model.extra_tokens "
+                      "if they have more tokens than it."));
 }
 
 std::string ShardSet::list() const {

@@ -64,7 +64,7 @@ class BranchCommand : public testing::Test {
     auto now = parse_config(before_, "config.toml");
     now->optim.lr = 0.5;
     now->data.corpus = corpus.string();
-    const auto text = open_tokens(now->data, now->model.context);
+    const auto text = open_tokens(*now);
     ASSERT_TRUE(text.ok()) << text.failure().message;
     const BranchRecord record{"b", Branch{1}, 0, {{"optim.lr", "0.001", "0.5"}}, (*text)->corpus_sha256()};
     ASSERT_TRUE(replace_file((run_.root / "config.next-b.toml").string(), write_config(*now)).ok());

@@ -238,6 +238,10 @@ TEST(ConfigFile, TheVocabularyIsTheTokenizers) {
   EXPECT_THAT(refusal("[model]\nvocabulary = 300\n"), AllOf(HasSubstr("model.vocabulary = 300 (run.toml:2)"),
                                                             HasSubstr("data.tokenizer = \"bytes\" (default)")));
   EXPECT_THAT(refusal("[model]\nvocabulary = 0\n"), HasSubstr("at least 1"));
+  const std::string padded = write_config(*parse_config("[model]\nextra_tokens = 44\n", ""));
+  EXPECT_EQ(vocabulary(padded), 300);
+  EXPECT_THAT(refusal("[model]\nextra_tokens = 43\nvocabulary = 300\n"), HasSubstr("a vocabulary of 299"));
+  EXPECT_THAT(refusal("[model]\nextra_tokens = 65537\n"), HasSubstr("65536"));
   // A file repeats only what the name of the tokenizer does not say, so that another may be set.
   Config config = *parse_config("", "");
   EXPECT_EQ(write_config(config).find("vocabulary"), std::string::npos);
@@ -344,6 +348,7 @@ void make_agree(ModelConfig& model) {
   model.dropout = drawn.dropout;
   model.init_std = drawn.init_std;
   model.vocabulary = drawn.vocabulary;
+  model.extra_tokens = drawn.extra_tokens;
 }
 
 void make_agree(Config& config) {

@@ -10,7 +10,7 @@
 #include <random>
 #include <string>
 
-#include "runtime/data/bpe_tokenizer.h"
+#include "runtime/data/tokenizers/bpe_tokenizer.h"
 #include "tests/runtime/data/scratch.h"
 
 namespace shoal::batch_test {
@@ -86,8 +86,10 @@ std::map<std::uint64_t, int> targets_of(const Shape& shape, const std::vector<Mi
   return seen;
 }
 
+constexpr int kExtraTokens = 3;
+
 std::uint64_t bytes_of_all(const std::vector<Microbatch>& microbatches, const Tokenizer& tokenizer) {
-  const TextBytes text_bytes(tokenizer);
+  const TextBytes text_bytes(tokenizer, tokenizer.vocabulary_size() + kExtraTokens);
   std::uint64_t bytes = 0;
   for (const Microbatch& microbatch : microbatches) bytes += text_bytes.of(microbatch.targets);
   return bytes;
@@ -145,6 +147,9 @@ class TripleTokenizer final : public Tokenizer {
   [[nodiscard]] int vocabulary_size() const override { return 256; }
   [[nodiscard]] std::vector<std::int32_t> encode(std::string_view) const override { return {}; }
   [[nodiscard]] std::string bytes_of(std::int32_t) const override { return "abc"; }
+  [[nodiscard]] std::size_t seam_after(std::string_view text, std::size_t wanted) const override {
+    return std::min(wanted, text.size());
+  }
   [[nodiscard]] std::string fingerprint() const override { return "triple"; }
 };
 
@@ -182,6 +187,13 @@ TEST(TextBytes, OfTheEndOfATextAreNone) {
   EXPECT_EQ(bytes_of_all(*evaluation_microbatches(plan, 0), tokenizer), std::string("word"
                                                                                     "two")
                                                                             .size());
+}
+
+TEST(TextBytes, OfATokenBehindTheTokenizersAreNone) {
+  auto store = std::make_unique<TwoDocuments>();
+  store->tokens = {256, 'a', 256, 'b', 255 + kExtraTokens};
+  const EvaluationPlan plan(Tokens::of("", std::move(store), 1), 8, BatchConfig{.sequences = 1, .microbatch = 1});
+  EXPECT_EQ(bytes_of_all(*evaluation_microbatches(plan, 0), ByteTokenizer()), 2U);
 }
 
 TEST(BitsPerByte, AreOfBytesAndNotOfTokens) {

@@ -310,6 +310,14 @@ TEST(Shards, HundredGigabytesOpenAndAreReadInFlatMemory) {
   EXPECT_LT(resident_bytes(), before + (8U << 20U));
 }
 
+// The configuration of a model of bytes.
+Config with(const DataConfig& data, int context) {
+  Config config;
+  config.data = data;
+  config.model.context = context;
+  return config;
+}
+
 TEST(Shards, BecomeTokensWithASplit) {
   const Scratch scratch;
   (void)scratch.file("s1.bin", shard_of(0, 40));
@@ -317,16 +325,32 @@ TEST(Shards, BecomeTokensWithASplit) {
   DataConfig data;
   data.corpus = scratch.path().string();
   data.tokenizer = "bytes";
-  const auto tokens = open_tokens(data, 5);
+  const auto tokens = open_tokens(with(data, 5));
   ASSERT_TRUE(tokens.ok());
   EXPECT_EQ((*tokens)->count(), 100U);
   EXPECT_EQ((*tokens)->split().train, 90U);
   data.corpus = (scratch.path() / "s3.bin").string();
-  expect_refused(status_of(open_tokens(data, 5)), "s3.bin", "Set data.corpus to");
+  expect_refused(status_of(open_tokens(with(data, 5))), "s3.bin", "Set data.corpus to");
   (void)scratch.file("s3.bin", "cut");
-  const auto cut = open_tokens(data, 5);
+  const auto cut = open_tokens(with(data, 5));
   expect_refused(status_of(cut), "s3.bin", "it has 3 bytes");
   EXPECT_THAT(cut.failure().message, testing::Not(HasSubstr("Set data.corpus to"))) << "it is what was meant";
+}
+
+// A published model has tokens that its file of ranks does not: a text has none of them, and shards may.
+TEST(Shards, MayHaveTheExtraTokensOfTheModel) {
+  const Scratch scratch;
+  DataConfig data;
+  data.corpus = scratch.file("s.bin", shard_of(230, 40)).string();
+  data.validation_fraction = 0.3;
+  Config config = with(data, 5);
+  expect_refused(status_of(open_tokens(config)), "token 26 of the shard", "model.extra_tokens");
+  config.model.extra_tokens = 14;
+  config.model.vocabulary = 270;
+  ASSERT_TRUE(open_tokens(config).ok());
+  EXPECT_TRUE(open_evaluation_text(data.corpus, ByteTokenizer(), 270).ok());
+  config.model.vocabulary = 269;
+  expect_refused(status_of(open_tokens(config)), "token 39 of the shard", "the vocabulary has 269 tokens");
 }
 
 }  // namespace

@@ -9,10 +9,11 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
-#include "runtime/data/bpe_tokenizer.h"
+#include "runtime/data/tokenizers/bpe_tokenizer.h"
+#include "runtime/data/tokenizers/pretokenizer.h"
 #include "runtime/data/tokens.h"
 #include "tests/runtime/data/scratch.h"
-#include "tests/runtime/data/small_ranks.h"
+#include "tests/runtime/data/tokenizers/small_ranks.h"
 
 namespace shoal::token_file_test {
 namespace {
@@ -75,6 +76,9 @@ class WatchedTokenizer final : public Tokenizer {
     return tokenizer_.encode(text);
   }
   [[nodiscard]] std::string bytes_of(std::int32_t token) const override { return tokenizer_.bytes_of(token); }
+  [[nodiscard]] std::size_t seam_after(std::string_view text, std::size_t wanted) const override {
+    return Pretokenizer().seam_after(text, wanted);
+  }
   [[nodiscard]] std::string fingerprint() const override { return "watched"; }
   [[nodiscard]] std::size_t most() const { return most_; }
 
@@ -143,6 +147,9 @@ class WideTokenizer final : public Tokenizer {
     return tokens;
   }
   [[nodiscard]] std::string bytes_of(std::int32_t token) const override { return {static_cast<char>(token - 69744)}; }
+  [[nodiscard]] std::size_t seam_after(std::string_view text, std::size_t wanted) const override {
+    return Pretokenizer().seam_after(text, wanted);
+  }
   [[nodiscard]] std::string fingerprint() const override { return "wide"; }
 };
 

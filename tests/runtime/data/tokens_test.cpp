@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "runtime/base/sha256.h"
-#include "runtime/data/tokenizer.h"
+#include "runtime/data/tokenizers/tokenizer.h"
 #include "tests/runtime/data/scratch.h"
-#include "tests/runtime/data/small_ranks.h"
+#include "tests/runtime/data/tokenizers/small_ranks.h"
 
 namespace shoal::tokens_test {
 namespace {
@@ -64,13 +64,21 @@ TEST(Tokens, SayWhyATextCannotBeUsed) {
   expect_unusable(scratch.path() / "pipe", "not a regular file");
 }
 
+// The configuration of a model of bytes.
+Config with(const DataConfig& data, int context) {
+  Config config;
+  config.data = data;
+  config.model.context = context;
+  return config;
+}
+
 TEST(OpenEvaluationText, ValidatesOnAllOfIt) {
   const Scratch scratch;
-  const auto tokens = open_evaluation_text(scratch.file("text", "abc"), ByteTokenizer());
+  const auto tokens = open_evaluation_text(scratch.file("text", "abc"), ByteTokenizer(), 256);
   ASSERT_TRUE(tokens.ok());
   EXPECT_EQ((*tokens)->split().train, 0U);
   EXPECT_EQ((*tokens)->split().validation, 3U);
-  const auto single = open_evaluation_text(scratch.file("single", "a"), ByteTokenizer());
+  const auto single = open_evaluation_text(scratch.file("single", "a"), ByteTokenizer(), 256);
   ASSERT_FALSE(single.ok());
   EXPECT_EQ(exit_code(single.failure().error), 3);
 }
@@ -78,12 +86,12 @@ TEST(OpenEvaluationText, ValidatesOnAllOfIt) {
 // `shoal eval --data FILE` names a file, and no key of the configuration.
 TEST(OpenEvaluationText, KnowsNothingOfTheCorpusOfARun) {
   const Scratch scratch;
-  const auto evaluated = open_evaluation_text(scratch.path() / "absent", ByteTokenizer());
+  const auto evaluated = open_evaluation_text(scratch.path() / "absent", ByteTokenizer(), 256);
   ASSERT_FALSE(evaluated.ok());
   EXPECT_THAT(evaluated.failure().message, AllOf(HasSubstr("No such file"), Not(HasSubstr("data.corpus"))));
   DataConfig data;
   data.corpus = scratch.file("empty", "").string();
-  const auto trained = open_tokens(data, 8);
+  const auto trained = open_tokens(with(data, 8));
   ASSERT_FALSE(trained.ok());
   EXPECT_THAT(trained.failure().message, AllOf(HasSubstr("it is empty"), HasSubstr("Set data.corpus")));
 }
@@ -93,13 +101,13 @@ TEST(OpenTokens, RefusesATextTooShortForItsContext) {
   DataConfig data;
   data.validation_fraction = 0.5;
   data.corpus = scratch.file("text", std::string(32, 'a')).string();  // 16 and 16
-  EXPECT_TRUE(open_tokens(data, 8).ok());
-  const auto long_context = open_tokens(data, 9);
+  EXPECT_TRUE(open_tokens(with(data, 8)).ok());
+  const auto long_context = open_tokens(with(data, 9));
   ASSERT_FALSE(long_context.ok());
   EXPECT_EQ(exit_code(long_context.failure().error), 3);
   EXPECT_THAT(long_context.failure().message, HasSubstr("16 training tokens"));
   data.validation_fraction = 0.25;  // 24 and 8
-  const auto no_validation = open_tokens(data, 8);
+  const auto no_validation = open_tokens(with(data, 8));
   ASSERT_FALSE(no_validation.ok());
   EXPECT_EQ(exit_code(no_validation.failure().error), 3);
   EXPECT_THAT(no_validation.failure().message, HasSubstr("8 validation tokens"));
@@ -108,7 +116,7 @@ TEST(OpenTokens, RefusesATextTooShortForItsContext) {
 TEST(OpenTokens, RefusesAnUnknownTokenizerAsUsage) {
   DataConfig data;
   data.tokenizer = "gpt3";
-  const auto refused = open_tokens(data, 8);
+  const auto refused = open_tokens(with(data, 8));
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(exit_code(refused.failure().error), 2);
 }
@@ -124,13 +132,13 @@ TEST(OpenTokens, KeepsTheTokensOfAFileOfRanks) {
   std::string text;
   for (int i = 0; i < 16; ++i) text += "abab\n";
   data.corpus = scratch.file("text", text).string();  // three tokens a line: 24 and 24
-  const auto tokens = open_tokens(data, 12);
+  const auto tokens = open_tokens(with(data, 12));
   ASSERT_TRUE(tokens.ok()) << tokens.failure().message;
   EXPECT_EQ((*tokens)->count(), 48U);
   std::vector<std::int32_t> read(3);
   EXPECT_TRUE((*tokens)->read(3, read).ok());
   EXPECT_EQ(read, (std::vector<std::int32_t>{256, 256, '\n'}));
-  const auto long_context = open_tokens(data, 13);
+  const auto long_context = open_tokens(with(data, 13));
   ASSERT_FALSE(long_context.ok());
   EXPECT_THAT(long_context.failure().message, HasSubstr("24 training tokens"));
   EXPECT_FALSE(std::filesystem::is_empty(scratch.path() / "kept"));

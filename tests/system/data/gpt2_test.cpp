@@ -9,10 +9,10 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
-#include "runtime/data/bpe_tokenizer.h"
 #include "runtime/data/fetch.h"
-#include "runtime/data/ranks.h"
 #include "runtime/data/text.h"
+#include "runtime/data/tokenizers/bpe_tokenizer.h"
+#include "runtime/data/tokenizers/ranks.h"
 #include "runtime/data/tokens.h"
 #include "tests/runtime/data/scratch.h"
 

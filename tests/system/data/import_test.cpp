@@ -183,9 +183,9 @@ TEST(Import, SaysWhatToDoAboutOtherNumbers) {
   expect_refused(scene, {}, 3, "n_embd = 32 cannot be cut into n_head = 3");
   describe_as(scene, "n_head", 3, 2);
   describe_as(scene, "vocab_size", 256, 320);
-  expect_refused(scene, {}, 2, "resize_token_embeddings(256)");
+  expect_refused(scene, {}, 2, "--set model.extra_tokens=64");
   describe_as(scene, "vocab_size", 320, 50304);
-  expect_refused(scene, {}, 2, "resize_token_embeddings(50257)");
+  expect_refused(scene, {}, 2, "--set data.tokenizer=gpt2");
   describe_as(scene, "vocab_size", 50304, 40000);
   expect_refused(scene, {}, 2, "name it with --set data.tokenizer=FILE");
 }

@@ -5,8 +5,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "runtime/data/bpe_tokenizer.h"
-#include "tests/runtime/data/small_ranks.h"
+#include "runtime/data/tokenizers/bpe_tokenizer.h"
+#include "tests/runtime/data/tokenizers/small_ranks.h"
 #include "tests/support/process_scene.h"
 
 namespace shoal::tokenizer_test {

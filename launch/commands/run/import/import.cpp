@@ -98,6 +98,13 @@ Result<LoadedWeights> load_weights(const fs::path& folder, const ModelDescriptio
   return LoadedWeights{std::move(*files), std::move(*weights)};
 }
 
+// Empty: there is none.
+std::string tokenizer_beside(const fs::path& folder) {
+  std::error_code error;
+  const fs::path path = fs::absolute(folder, error) / "tokenizer.json";
+  return fs::is_regular_file(path, error) ? path.lexically_normal().string() : std::string();
+}
+
 // The checkpoint after 0 steps, cut as the run will be, of an optimiser that has made no step; its weights' SHA-256.
 Result<std::string> write_checkpoint(CheckpointWriterSettings settings, const Config& config, RunId id,
                                      const ImportedWeights& weights) {
@@ -166,17 +173,21 @@ Result<int> run_import(const ImportOptions& options) {
   if (auto status = check_ranges(*described); !status) return status.failure();
   if (auto status = check_heads(*described); !status) return status.failure();
   RunChoice choice = options.run;
-  choice.defaults = settings_of(described->description.model);
-  const auto chosen = choose_run(choice, surroundings_here());
+  choice.defaults = settings_of(described->description.model, tokenizer_beside(options.from));
+  auto chosen = choose_run(choice, surroundings_here());
   if (!chosen) return chosen.failure();
+  keep_rows(chosen->config, *described);
   if (auto status = check_agrees(chosen->config, *described); !status) return status.failure();
   const auto loaded = load_weights(options.from, described->description);
   if (!loaded) return loaded.failure();
-  const auto tokens = open_tokens(chosen->config.data, chosen->config.model.context);
+  const auto tokens = open_tokens(chosen->config);
   if (!tokens) return tokens.failure();
   const auto digest = make_in_place(*chosen, record_of(**tokens), loaded->weights);
   if (!digest) return digest.failure();
   if (!chosen->warning.empty()) say("warning: ", chosen->warning);
+  if (const int extra = chosen->config.model.extra_tokens; extra > 0) {
+    say("the last ", extra, " rows of the vocabulary are of no token of data.tokenizer: model.extra_tokens");
+  }
   say("imported as the checkpoint after 0 steps; weights ", *digest);
   say("go on with: shoal train --resume ", shell_word(chosen->directory));
   print(chosen->directory, "\n");

@@ -36,7 +36,7 @@ bool is_free(const ConfigKey& key, const ModelConfig& chosen, const ModelDescrip
 
 }  // namespace
 
-std::vector<std::string> settings_of(const ModelConfig& model) {
+std::vector<std::string> settings_of(const ModelConfig& model, const std::string& tokenizer) {
   Config config;
   config.model = model;
   const double context_max = find_config_key("model.context")->range.most;
@@ -47,9 +47,11 @@ std::vector<std::string> settings_of(const ModelConfig& model) {
   for (const ConfigKey* key : keys_of(model)) {
     settings.push_back(compose(key->path(), "=", text_of(key->get(config))));
   }
-  for (const char* tokenizer : {"bytes", "gpt2"}) {
-    if (named_vocabulary(tokenizer) == model.vocabulary) settings.push_back(compose("data.tokenizer=", tokenizer));
+  std::string chosen = tokenizer;
+  for (const char* name : {"bytes", "gpt2"}) {
+    if (named_vocabulary(name) == model.vocabulary) chosen = name;
   }
+  if (!chosen.empty()) settings.push_back(compose("data.tokenizer=", chosen));
   if (model.layers < Config{}.pipeline.stages) settings.push_back("pipeline.stages=1");
   return settings;
 }
@@ -68,9 +70,18 @@ Status check_agrees(const Config& chosen, const DescribedModel& described) {
   }
   const int vocabulary = chosen.model.vocabulary;
   if (vocabulary == said.model.vocabulary) return Done{};
-  return disagree("the tokenizer's vocabulary", "model.vocabulary", KeyValue(std::int64_t{vocabulary}),
+  return disagree("the vocabulary", "model.vocabulary", KeyValue(std::int64_t{vocabulary}),
                   KeyValue(std::int64_t{said.model.vocabulary}),
                   advice_on_vocabulary(vocabulary, said.model.vocabulary));
+}
+
+void keep_rows(Config& chosen, const DescribedModel& described) {
+  ModelConfig& model = chosen.model;
+  const int extra = described.description.model.vocabulary - (model.vocabulary - model.extra_tokens);
+  const bool is_named = chosen.data.tokenizer != Config{}.data.tokenizer && model.extra_tokens == 0;
+  if (!is_named || !check_value(*find_config_key("model.extra_tokens"), KeyValue(std::int64_t{extra}))) return;
+  model.extra_tokens = extra;
+  model.vocabulary = described.description.model.vocabulary;
 }
 
 Status check_ranges(const DescribedModel& described) {

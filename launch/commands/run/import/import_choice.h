@@ -17,13 +17,18 @@ struct DescribedModel {
 };
 
 // Returns the settings that config.json gives; CONFIG, the environment and --set are applied after them. Rotary
-// positions have no end: a context beyond what a key may hold is cut there.
-[[nodiscard]] std::vector<std::string> settings_of(const ModelConfig& model);
+// positions have no end: a context beyond what a key may hold is cut there. tokenizer: the path of the tokenizer.json
+// beside it, taken where no tokenizer with a name has that vocabulary; empty: there is none.
+[[nodiscard]] std::vector<std::string> settings_of(const ModelConfig& model, const std::string& tokenizer = {});
 
 // Checks that the run has the model of the checkpoint: every key that config.json names has the value that it says
 // there, but for a shorter context with rotary positions. Other keys of [model] say how it is trained. Errors: kUsage
 // with both values.
 [[nodiscard]] Status check_agrees(const Config& chosen, const DescribedModel& described);
+
+// Keeps rows of the vocabulary behind the tokenizer's, as padding has and tokens with a meaning of their own, in
+// model.extra_tokens. Only where a person named the tokenizer: the default one is that of few models.
+void keep_rows(Config& chosen, const DescribedModel& described);
 
 // Checks that every number of config.json is one that its key may hold; a longer context with rotary positions is cut
 // (settings_of). Runs before the configuration's own check, which would take them for the command's. Errors:

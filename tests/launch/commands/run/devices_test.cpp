@@ -112,8 +112,8 @@ TEST(Devices, NcclWantsAGpuAmongThem) {
     EXPECT_EQ(exit_code(refused.failure().error), 2);
     EXPECT_THAT(refused.failure().message,
                 AllOf(HasSubstr("NCCL sums on GPUs"),
-                      HasSubstr("sync.backend = \"ring\" (with --resume also --branch NAME: in fast "
-                                "mode a ring adds up in another order)")));
+                      HasSubstr("sync.backend = \"ring\" (with --resume and sync.reduction = \"fast\" also "
+                                "--branch NAME: a ring adds up in another order)")));
   }
 }
 

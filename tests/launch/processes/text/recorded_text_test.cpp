@@ -47,7 +47,7 @@ class TextOnRecord : public testing::Test {
     return *load_config({{}, {}, {"model.context=16", "data.corpus=" + corpus.string()}});
   }
   [[nodiscard]] static RecordedText taken_of(const Config& config) {
-    const auto tokens = open_tokens(config.data, config.model.context);
+    const auto tokens = open_tokens(config);
     EXPECT_TRUE(tokens.ok()) << tokens.failure().message;
     return record_of(**tokens);
   }

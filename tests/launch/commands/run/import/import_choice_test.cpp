@@ -77,7 +77,8 @@ TEST(ImportChoice, RefusesANumberThatNoKeyMayHoldByItsNameInTheFile) {
 
 // A key that is added to [model] one day must not end an import with a bug.
 TEST(ImportChoice, OfAnotherValueOfEveryKeyIsTakenOrRefusedByName) {
-  const std::vector<std::string> of_training = {"model.precision", "model.dropout", "model.init_std"};
+  const std::vector<std::string> of_training = {"model.precision", "model.dropout", "model.init_std",
+                                                "model.extra_tokens"};
   for (const DescribedModel& model : {gpt2(), llama()}) {
     const bool is_gpt2 = model.description.model.kind == ModelKind::kGpt2;
     for (const ConfigKey& key : config_keys()) {
@@ -92,7 +93,7 @@ TEST(ImportChoice, OfAnotherValueOfEveryKeyIsTakenOrRefusedByName) {
       }
       ASSERT_FALSE(status.ok()) << key.path();
       EXPECT_EQ(status.failure().error, Error::kUsage);
-      const std::string name = key.name == "vocabulary" ? "the tokenizer's vocabulary" : key.path();
+      const std::string name = key.name == "vocabulary" ? "the vocabulary" : key.path();
       EXPECT_THAT(status.failure().message,
                   AllOf(HasSubstr(name), HasSubstr("DIR/config.json says " + model.description.names.at(key.path()))));
     }
@@ -120,6 +121,44 @@ TEST(ImportChoice, IsAConfigurationWithWhatAPersonSetsAfterIt) {
     EXPECT_EQ(config->model.precision, Precision::kBf16);
     EXPECT_TRUE(check_agrees(*config, model).ok());
   }
+}
+
+TEST(ImportChoice, KeepsRowsBehindTheTokensOfATokenizerThatIsNamed) {
+  DescribedModel model = gpt2();
+  model.description.model.vocabulary = 50304;
+  const auto with = [&](const std::string& tokenizer, int vocabulary, int extra) {
+    Config chosen = config_of(model);
+    chosen.data.tokenizer = tokenizer;
+    chosen.model.vocabulary = vocabulary + extra;
+    chosen.model.extra_tokens = extra;
+    keep_rows(chosen, model);
+    return chosen;
+  };
+  const Config padded = with("gpt2", 50257, 0);
+  EXPECT_EQ(padded.model.extra_tokens, 47);
+  EXPECT_EQ(padded.model.vocabulary, 50304);
+  EXPECT_TRUE(check_agrees(padded, model).ok());
+  EXPECT_EQ(with("/own", 50304, 0).model.extra_tokens, 0);
+  EXPECT_FALSE(check_agrees(with("bytes", 256, 0), model).ok()) << "nobody named a tokenizer";
+  EXPECT_TRUE(check_agrees(with("bytes", 256, 50048), model).ok()) << "somebody says so";
+  EXPECT_FALSE(check_agrees(with("/own", 50305, 0), model).ok()) << "a token without a row";
+  EXPECT_FALSE(check_agrees(with("gpt2", 50257, 46), model).ok());
+  model.description.model.vocabulary = 50257 + 65536;
+  EXPECT_TRUE(check_agrees(with("gpt2", 50257, 0), model).ok());
+  ++model.description.model.vocabulary;
+  EXPECT_FALSE(check_agrees(with("gpt2", 50257, 0), model).ok()) << "another model's tokenizer";
+}
+
+TEST(ImportChoice, TakesTheTokenizerBesideItWhereNoneWithANameFits) {
+  DescribedModel model = gpt2();
+  const auto tokenizer = [&] {
+    return load_config({{}, {}, settings_of(model.description.model, "/model/tokenizer.json")})->data.tokenizer;
+  };
+  EXPECT_EQ(tokenizer(), "bytes");
+  model.description.model.vocabulary = 50257;
+  EXPECT_EQ(tokenizer(), "gpt2");
+  model.description.model.vocabulary = 50304;
+  EXPECT_EQ(tokenizer(), "/model/tokenizer.json");
 }
 
 TEST(ImportChoice, NeedsHeadsThatShareTheWidth) {

@@ -1,5 +1,5 @@
 // The tokenizer of bytes, which tokenizer a name means, and the vocabulary that a configuration gets from it.
-#include "runtime/data/tokenizer.h"
+#include "runtime/data/tokenizers/tokenizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "runtime/base/config_file.h"
 #include "tests/runtime/data/scratch.h"
-#include "tests/runtime/data/small_ranks.h"
+#include "tests/runtime/data/tokenizers/small_ranks.h"
 
 namespace shoal::tokenizer_test {
 namespace {
@@ -73,6 +73,12 @@ TEST(SettleVocabulary, TakesItFromAFileAndHoldsTheConfigurationToIt) {
   const auto again = parse_config(write_config(*config), "run.toml");
   ASSERT_TRUE(again.ok()) << again.failure().message;
   EXPECT_EQ(again->model.vocabulary, 257) << "as a node without the file knows it";
+  Config padded = *config;
+  padded.model.extra_tokens = 7;
+  EXPECT_FALSE(settle_vocabulary(padded).ok()) << "257 was written down";
+  padded.model.vocabulary = 0;
+  ASSERT_TRUE(settle_vocabulary(padded).ok());
+  EXPECT_EQ(padded.model.vocabulary, 264);
   std::vector<std::string> more = every_byte();
   more.emplace_back("ab");
   (void)scratch.file("own.tiktoken", ranks_text(more));

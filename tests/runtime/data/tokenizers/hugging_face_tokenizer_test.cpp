@@ -1,12 +1,12 @@
 // The files have every key that decides about tokens in transformers.
-#include "runtime/data/hugging_face_tokenizer.h"
+#include "runtime/data/tokenizers/hugging_face_tokenizer.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "runtime/data/bpe_tokenizer.h"
-#include "tests/runtime/data/small_ranks.h"
+#include "runtime/data/tokenizers/bpe_tokenizer.h"
+#include "tests/runtime/data/tokenizers/small_ranks.h"
 
 namespace shoal::hugging_face_tokenizer_test {
 namespace {

@@ -1,5 +1,5 @@
 // Bytes as tokens: the byte is its own number. And which tokenizer a name means.
-#include "runtime/data/tokenizer.h"
+#include "runtime/data/tokenizers/tokenizer.h"
 
 #include <filesystem>
 
@@ -7,9 +7,10 @@
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
-#include "runtime/data/bpe_tokenizer.h"
 #include "runtime/data/fetch.h"
-#include "runtime/data/ranks.h"
+#include "runtime/data/tokenizers/bpe_tokenizer.h"
+#include "runtime/data/tokenizers/ranks.h"
+#include "runtime/data/tokenizers/tokenizer_json.h"
 
 namespace shoal {
 namespace {
@@ -21,6 +22,15 @@ Result<std::shared_ptr<const Tokenizer>> read_ranks(const std::filesystem::path&
   if (!tokens) return tokens.failure();
   return std::shared_ptr<const Tokenizer>(
       std::make_shared<BpeTokenizer>(std::move(*tokens), sha256_hex(std::string_view(*text))));
+}
+
+Result<std::shared_ptr<const Tokenizer>> read_json(const std::filesystem::path& path) {
+  const auto text = read_file(path.string());
+  if (!text) return fail(Error::kInvalidData, "the tokenizer cannot be read: " + text.failure().message);
+  auto model = parse_tokenizer_json(*text, path.string());
+  if (!model) return model.failure();
+  return std::shared_ptr<const Tokenizer>(
+      std::make_shared<BpeTokenizer>(std::move(*model), sha256_hex(std::string_view(*text))));
 }
 
 }  // namespace
@@ -53,22 +63,24 @@ Result<std::shared_ptr<const Tokenizer>> make_tokenizer(const std::string& name)
     return read_ranks(*path);
   }
   std::error_code error;
-  if (std::filesystem::is_regular_file(name, error)) return read_ranks(name);
+  if (std::filesystem::is_regular_file(name, error))
+    return name.ends_with(".json") ? read_json(name) : read_ranks(name);
   return fail(Error::kUsage, compose("data.tokenizer = \"", name,
                                      "\": there is no such file. Use \"bytes\", \"gpt2\" or the path of a .tiktoken "
-                                     "file."));
+                                     "file or of a tokenizer.json."));
 }
 
 Status settle_vocabulary(Config& config) {
   if (named_vocabulary(config.data.tokenizer)) return Done{};
   const auto tokenizer = make_tokenizer(config.data.tokenizer);
   if (!tokenizer) return tokenizer.failure();
-  const int vocabulary = (*tokenizer)->vocabulary_size();
+  const int vocabulary = (*tokenizer)->vocabulary_size() + config.model.extra_tokens;
   if (config.model.vocabulary == 0) config.model.vocabulary = vocabulary;
   if (config.model.vocabulary == vocabulary) return Done{};
-  return fail(Error::kInvalidData, compose("the tokenizer ", config.data.tokenizer, " has a vocabulary of ", vocabulary,
-                                           ", and model.vocabulary = ", config.model.vocabulary,
-                                           ": the file is not the one that the configuration was made for."));
+  return fail(Error::kInvalidData,
+              compose("the tokenizer ", config.data.tokenizer, " and model.extra_tokens = ", config.model.extra_tokens,
+                      " make a vocabulary of ", vocabulary, ", and model.vocabulary = ", config.model.vocabulary,
+                      ": the file is not the one that the configuration was made for."));
 }
 
 }  // namespace shoal

@@ -1,5 +1,5 @@
 // PCRE2 does the matching and the check for UTF-8; every match begins where the last one ended.
-#include "runtime/data/pretokenizer.h"
+#include "runtime/data/tokenizers/pretokenizer.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -15,14 +15,51 @@
 namespace shoal {
 namespace {
 
-// Some alternative matches at every character, so that the pieces leave no gap.
-constexpr std::string_view kPattern =
+// Some alternative of each matches at every character, so that the pieces leave no gap.
+constexpr std::string_view kGpt2 =
     "'s|'t|'re|'ve|'m|'ll|'d"
     R"(| ?\p{L}+)"
     R"(| ?\p{N}+)"
     R"(| ?[^\p{White_Space}\p{L}\p{N}]+)"
     R"(|\p{White_Space}+(?!\P{White_Space}))"
     R"(|\p{White_Space}+)";
+
+// White space before a digit is the end of what lies between digits.
+constexpr std::string_view kGpt2Digits =
+    "'s|'t|'re|'ve|'m|'ll|'d"
+    R"(| ?\p{L}+)"
+    R"(|\p{N})"
+    R"(| ?[^\p{White_Space}\p{L}\p{N}]+)"
+    R"(|\p{White_Space}+(?![^\p{White_Space}\p{N}]))"
+    R"(|\p{White_Space}+)";
+
+constexpr std::string_view kLlama3 =
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+    R"(|[^\r\n\p{L}\p{N}]?\p{L}+)"
+    R"(|\p{N}{1,3})"
+    R"(| ?[^\p{White_Space}\p{L}\p{N}]+[\r\n]*)"
+    R"(|\p{White_Space}*[\r\n]+)"
+    R"(|\p{White_Space}+(?!\P{White_Space}))"
+    R"(|\p{White_Space}+)";
+
+constexpr std::string_view kQwen2 =
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+    R"(|[^\r\n\p{L}\p{N}]?\p{L}+)"
+    R"(|\p{N})"
+    R"(| ?[^\p{White_Space}\p{L}\p{N}]+[\r\n]*)"
+    R"(|\p{White_Space}*[\r\n]+)"
+    R"(|\p{White_Space}+(?!\P{White_Space}))"
+    R"(|\p{White_Space}+)";
+
+std::string_view expression_of(Pieces pieces) {
+  switch (pieces) {
+    case Pieces::kGpt2: return kGpt2;
+    case Pieces::kGpt2Digits: return kGpt2Digits;
+    case Pieces::kLlama3: return kLlama3;
+    case Pieces::kQwen2: return kQwen2;
+  }
+  return {};
+}
 
 PCRE2_SPTR units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
 
@@ -47,6 +84,7 @@ std::string setting_of(std::uint32_t what) {
 
 struct Pretokenizer::Pattern {
   pcre2_code* code = nullptr;
+  bool takes_ends_of_lines = false;  // behind marks
   ~Pattern() { pcre2_code_free(code); }
 };
 
@@ -103,6 +141,10 @@ void cut_each(const pcre2_code* code, std::string_view text, Take take) {
 // letters, which make an apostrophe an ending.
 constexpr std::size_t kLookAheadBytes = 4;
 
+bool is_ascii_alphanumeric(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
 bool is_ascii_white(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // Unicode's White_Space.
@@ -116,11 +158,13 @@ bool is_white(std::string_view character) {
 
 }  // namespace
 
-Pretokenizer::Pretokenizer() : pattern_(std::make_unique<Pattern>()) {
+Pretokenizer::Pretokenizer(Pieces pieces) : pattern_(std::make_unique<Pattern>()) {
+  const std::string_view expression = expression_of(pieces);
+  pattern_->takes_ends_of_lines = pieces == Pieces::kLlama3 || pieces == Pieces::kQwen2;
   int error = 0;
   PCRE2_SIZE at = 0;
   constexpr std::uint32_t kOptions = PCRE2_UTF | PCRE2_ANCHORED;
-  pattern_->code = pcre2_compile(units(kPattern), kPattern.size(), kOptions, &error, &at, nullptr);
+  pattern_->code = pcre2_compile(units(expression), expression.size(), kOptions, &error, &at, nullptr);
   ENSURE(pattern_->code != nullptr, compose("PCRE2 takes the pattern up to ", at, ": ", words_of(error)));
   pcre2_jit_compile(pattern_->code, PCRE2_JIT_COMPLETE);  // on failure, matching is slower and the same
 }
@@ -144,29 +188,27 @@ std::size_t Pretokenizer::settled_end(std::string_view window) const {
   return settled;
 }
 
-namespace {
-
-// Returns the first place in [from, to) between a character that is no white space and ASCII white space. No piece
-// holds white space behind anything else, and what a piece of white space is depends on what follows it alone: no piece
-// spans such a place, and neither side knows of the other.
-std::size_t find_seam(std::string_view text, std::size_t from, std::size_t to) {
+// Returns the first place in [from, to) between a character that ends a piece before white space and ASCII white space.
+// What a piece of white space is depends on what follows it alone: no piece spans such a place, and neither side knows
+// of the other. Marks end no piece before the end of a line where the expression gives it to them.
+std::size_t Pretokenizer::find_seam(std::string_view text, std::size_t from, std::size_t to) const {
   for (std::size_t at = from; at < to; ++at) {
     if (!is_ascii_white(text[at])) continue;
     const std::string_view before = last_character(text.substr(0, at));
-    if (!before.empty() && !is_white(before)) return at;
+    const bool ends_piece = pattern_->takes_ends_of_lines ? before.size() == 1 && is_ascii_alphanumeric(before[0])
+                                                          : !before.empty() && !is_white(before);
+    if (ends_piece) return at;
   }
   return std::string_view::npos;
 }
 
-}  // namespace
-
-std::size_t seam_after(std::string_view text, std::size_t wanted) {
+std::size_t Pretokenizer::seam_after(std::string_view text, std::size_t wanted) const {
   const std::size_t least = std::max<std::size_t>(wanted, 1);
   for (std::size_t window = 2 * least;; window *= 2) {
     const std::size_t seam = find_seam(text, least, std::min(window, text.size()));
     if (seam != std::string_view::npos) return seam;
     if (window >= text.size()) return text.size();
-    const std::size_t settled = Pretokenizer().settled_end(text.substr(0, window));
+    const std::size_t settled = settled_end(text.substr(0, window));
     if (settled >= least) return settled;
   }
 }

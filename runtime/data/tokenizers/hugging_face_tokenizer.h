@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "runtime/data/tokenizer.h"
+#include "runtime/data/tokenizers/tokenizer.h"
 
 namespace shoal {
 

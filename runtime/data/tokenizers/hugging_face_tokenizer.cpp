@@ -1,7 +1,6 @@
 // The layout that the library `tokenizers` reads: a model with vocabulary and merges, and the steps around it.
-#include "runtime/data/hugging_face_tokenizer.h"
+#include "runtime/data/tokenizers/hugging_face_tokenizer.h"
 
-#include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -9,27 +8,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/data/tokenizers/byte_level.h"
+
 namespace shoal {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string utf8_of(std::uint32_t character) {
-  if (character < 0x80) return {static_cast<char>(character)};
-  return {static_cast<char>(0xC0U | character >> 6U), static_cast<char>(0x80U | (character & 0x3FU))};
-}
-
-// A character for each byte (bytes_to_unicode() of GPT-2's encoder.py): itself where Latin-1 prints it, else the next
-// one from U+0100 on.
-std::array<std::string, 256> printed_bytes() {
-  std::array<std::string, 256> printed;
-  std::uint32_t next = 0x100;
-  for (std::uint32_t byte = 0; byte < 256; ++byte) {
-    const bool is_printable = (byte > 0x20 && byte < 0x7F) || (byte > 0xA0 && byte != 0xAD);
-    printed[byte] = utf8_of(is_printable ? byte : next++);
-  }
-  return printed;
-}
 
 class ByteLevelBpe {
  public:
@@ -69,13 +53,6 @@ class ByteLevelBpe {
     return merges;
   }
 
-  [[nodiscard]] std::string printed(std::string_view bytes) const {
-    std::string text;
-    for (const char byte : bytes) text += printed_[static_cast<std::uint8_t>(byte)];
-    return text;
-  }
-
-  std::array<std::string, 256> printed_ = printed_bytes();
   std::optional<std::int32_t> end_;
   std::vector<std::string> tokens_;                          // by rank
   std::unordered_map<std::string_view, std::size_t> ranks_;  // keys point into tokens_

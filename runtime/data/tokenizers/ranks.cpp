@@ -1,6 +1,6 @@
 // The file's text to tokens, and the way of GPT-2's file out of its package. As with corpora, the work is done in a
 // scratch folder beside the finished file.
-#include "runtime/data/ranks.h"
+#include "runtime/data/tokenizers/ranks.h"
 
 #include <algorithm>
 #include <array>

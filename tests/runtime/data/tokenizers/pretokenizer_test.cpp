@@ -1,9 +1,10 @@
 // The pieces of a text: pinned ones, a second implementation for ASCII, and seams that change nothing.
-#include "runtime/data/pretokenizer.h"
+#include "runtime/data/tokenizers/pretokenizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cctype>
 #include <random>
 #include <utility>
@@ -14,15 +15,24 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-using Pieces = std::vector<std::string>;
+using Texts = std::vector<std::string>;
 
-Pieces cut(std::string_view text) {
-  static const Pretokenizer pretokenizer;
-  const auto pieces = pretokenizer.cut(text);
-  return {pieces.begin(), pieces.end()};
+const Pretokenizer& pretokenizer_of(Pieces pieces) {
+  static const std::array<Pretokenizer, 4> all = {Pretokenizer(Pieces::kGpt2), Pretokenizer(Pieces::kGpt2Digits),
+                                                  Pretokenizer(Pieces::kLlama3), Pretokenizer(Pieces::kQwen2)};
+  return all.at(static_cast<std::size_t>(pieces));
 }
 
-std::string join(const Pieces& pieces) {
+Texts cut(std::string_view text, Pieces pieces = Pieces::kGpt2) {
+  const auto parts = pretokenizer_of(pieces).cut(text);
+  return {parts.begin(), parts.end()};
+}
+
+std::size_t seam_after(std::string_view text, std::size_t wanted, Pieces pieces = Pieces::kGpt2) {
+  return pretokenizer_of(pieces).seam_after(text, wanted);
+}
+
+std::string join(const Texts& pieces) {
   std::string text;
   for (const std::string& piece : pieces) text += piece;
   return text;
@@ -51,8 +61,8 @@ std::size_t ascii_piece(std::string_view text, LookAhead look_ahead) {
   return gives_one_back ? end - 1 : end;
 }
 
-Pieces cut_ascii(std::string_view text, LookAhead look_ahead) {
-  Pieces pieces;
+Texts cut_ascii(std::string_view text, LookAhead look_ahead) {
+  Texts pieces;
   while (!text.empty()) {
     pieces.emplace_back(text.substr(0, ascii_piece(text, look_ahead)));
     text.remove_prefix(pieces.back().size());
@@ -76,6 +86,31 @@ TEST(Pretokenizer, CutsAsGpt2Does) {
   EXPECT_THAT(cut(" 日本語テスト e\u0301 😀👍🏽 \t\tend  "),
               ElementsAre(" 日本語テスト", " e", "\u0301", " 😀👍🏽", " \t", "\t", "end", "  "));
   EXPECT_THAT(cut(""), IsEmpty());
+}
+
+// The library `tokenizers` gives these pieces with the expressions of the models' tokenizer.json.
+TEST(Pretokenizer, CutsAsLaterModelsDo) {
+  const std::string shout = "Hello WORLD'S  end\n\n  x";
+  EXPECT_THAT(cut(shout, Pieces::kGpt2Digits), ElementsAre("Hello", " WORLD", "'", "S", " ", " end", "\n\n ", " x"));
+  for (const Pieces pieces : {Pieces::kLlama3, Pieces::kQwen2}) {
+    EXPECT_THAT(cut(shout, pieces), ElementsAre("Hello", " WORLD", "'S", " ", " end", "\n\n", " ", " x"));
+    EXPECT_THAT(cut("x\u00a0\u2003y\u2028\r\n\n z\u0085a I'\u017f 'LL", pieces),
+                ElementsAre("x", "\u00a0", "\u2003y", "\u2028\r\n\n", " z", "\u0085a", " I", "'\u017f", " '", "LL"));
+  }
+  const std::string prices = "It's  na\u00efve\u2014they'll   pay \u00a33,000\u00bd for 2\u00b2\u00b34\r\n\r\n";
+  EXPECT_THAT(cut(prices, Pieces::kGpt2Digits),
+              ElementsAre("It", "'s", " ", " na\u00efve", "\u2014", "they", "'ll", "  ", " pay", " \u00a3", "3", ",",
+                          "0", "0", "0", "\u00bd", " for", " ", "2", "\u00b2", "\u00b3", "4", "\r\n\r\n"));
+  EXPECT_THAT(cut(prices, Pieces::kLlama3),
+              ElementsAre("It", "'s", " ", " na\u00efve", "\u2014they", "'ll", "  ", " pay", " \u00a3", "3", ",", "000",
+                          "\u00bd", " for", " ", "2\u00b2\u00b3", "4", "\r\n\r\n"));
+  const std::string marks = "a(b)\n\nc!?\n  \n  d  12345 67";
+  EXPECT_THAT(cut(marks, Pieces::kGpt2Digits), ElementsAre("a", "(", "b", ")", "\n", "\n", "c", "!?", "\n  \n ", " d",
+                                                           "  ", "1", "2", "3", "4", "5", " ", "6", "7"));
+  EXPECT_THAT(cut(marks, Pieces::kLlama3),
+              ElementsAre("a", "(b", ")\n\n", "c", "!?\n", "  \n", " ", " d", " ", " ", "123", "45", " ", "67"));
+  EXPECT_THAT(cut(marks, Pieces::kQwen2), ElementsAre("a", "(b", ")\n\n", "c", "!?\n", "  \n", " ", " d", " ", " ", "1",
+                                                      "2", "3", "4", "5", " ", "6", "7"));
 }
 
 TEST(Pretokenizer, TakesUnicodesWhiteSpaceAndNothingElseForIt) {
@@ -127,20 +162,23 @@ TEST(Pretokenizer, TakesLongRunsOfOneKind) {
   EXPECT_THAT(cut(blanks + "a"), ElementsAre(blanks.substr(1), " a"));
 }
 
-Pieces parted_at(const std::string& text, std::size_t at) {
-  Pieces pieces = cut(std::string_view(text).substr(0, at));
-  const Pieces rest = cut(std::string_view(text).substr(at));
-  pieces.insert(pieces.end(), rest.begin(), rest.end());
-  return pieces;
+Texts parted_at(const std::string& text, std::size_t at, Pieces pieces) {
+  Texts parts = cut(std::string_view(text).substr(0, at), pieces);
+  const Texts rest = cut(std::string_view(text).substr(at), pieces);
+  parts.insert(parts.end(), rest.begin(), rest.end());
+  return parts;
 }
 
-std::string random_words(std::mt19937_64& random, const Pieces& words, std::size_t count) {
+std::string random_words(std::mt19937_64& random, const Texts& words, std::size_t count) {
   std::string text;
   for (std::size_t i = 0; i < count; ++i) text += words[random() % words.size()];
   return text;
 }
 
-TEST(Seam, ChangesNoPiece) {
+class Seam : public testing::TestWithParam<Pieces> {};
+
+TEST_P(Seam, ChangesNoPiece) {
+  const Pieces which = GetParam();
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
@@ -148,35 +186,36 @@ TEST(Seam, ChangesNoPiece) {
   for (int trial = 0; trial < 3000; ++trial) {
     const std::string text = random_text(random, "abs'1. \n\xc3\xa9\xff", 2 + random() % 40);
     const std::size_t wanted = random() % text.size();
-    const std::size_t seam = seam_after(text, wanted);
+    const std::size_t seam = seam_after(text, wanted, which);
     ASSERT_TRUE(seam > 0 && seam >= wanted && seam <= text.size());
-    ASSERT_EQ(parted_at(text, seam), cut(text)) << testing::PrintToString(text) << " at " << seam;
-    changed_elsewhere += parted_at(text, wanted) != cut(text) ? 1 : 0;
+    ASSERT_EQ(parted_at(text, seam, which), cut(text, which)) << testing::PrintToString(text) << " at " << seam;
+    changed_elsewhere += parted_at(text, wanted, which) != cut(text, which) ? 1 : 0;
   }
   EXPECT_GT(changed_elsewhere, 500) << "any other place will not do";
 }
 
 // Kinds of characters that meet at a seam: endings, white space of 1 to 3 bytes, letters and marks of 1 to 4, and bytes
 // that are none.
-TEST(Seam, ChangesNoPieceOfAnyKindAtAnyWidth) {
+TEST_P(Seam, ChangesNoPieceOfAnyKindAtAnyWidth) {
+  const Pieces which = GetParam();
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
-  const Pieces words = {
+  const Texts words = {
       "'",      "r",      "e",  "S",  "7",      ".", " ", "\n",   "\t",       "\r",   "\u00a0",
       "\u3000", "\u2028", "日", "。", "\u0e01", "é", "😀", "\xff", "\xe3\x80", "\x80", std::string(1, '\0')};
   int inside = 0;
   for (int trial = 0; trial < 20000; ++trial) {
     const std::string text = random_words(random, words, 2 + random() % 30);
     const std::size_t wanted = 1 + random() % 8;
-    const std::size_t seam = seam_after(text, wanted);
-    ASSERT_EQ(parted_at(text, seam), cut(text)) << testing::PrintToString(text) << " at " << seam;
+    const std::size_t seam = seam_after(text, wanted, which);
+    ASSERT_EQ(parted_at(text, seam, which), cut(text, which)) << testing::PrintToString(text) << " at " << seam;
     inside += seam < text.size() ? 1 : 0;
   }
   EXPECT_GT(inside, 15000);
 }
 
-TEST(Seam, IsBeforeWhiteSpaceBehindAnyCharacterThatIsNone) {
+TEST(SeamOfGpt2, IsBeforeWhiteSpaceBehindAnyCharacterThatIsNone) {
   EXPECT_EQ(seam_after("\u65e5\u672c\u3002\n\u8a9e", 1), 9U);
   EXPECT_EQ(seam_after("\u65e5\r\n\u672c", 1), 3U);
   EXPECT_EQ(seam_after("\u65e5\u3000\n\u672c", 1), 3U) << "an ideographic space runs together with the line's end";
@@ -197,8 +236,9 @@ TEST(Seam, IsBeforeWhiteSpaceBehindAnyCharacterThatIsNone) {
 }
 
 // Texts of which 4 MiB are encoded at once: no part may be as long as the text.
-TEST(Seam, IsNearWhereItIsWantedInTextsOfAnyLanguage) {
-  const std::vector<std::pair<const char*, Pieces>> languages = {
+TEST_P(Seam, IsNearWhereItIsWantedInTextsOfAnyLanguage) {
+  const Pieces which = GetParam();
+  const std::vector<std::pair<const char*, Texts>> languages = {
       {"Chinese", {"\u7684", "\u662f", "\u5728\u4e00", "\uff0c", "\u3002", "\u3002\n"}},
       {"Japanese", {"\u306e", "\u306b\u306f", "\u30c6\u30b9\u30c8", "\u3001", "\u3002", "\uff12"}},
       {"Thai", {"\u0e01\u0e32\u0e23", "\u0e17\u0e35\u0e48", " ", "\u0e44\u0e17\u0e22"}},
@@ -210,23 +250,40 @@ TEST(Seam, IsNearWhereItIsWantedInTextsOfAnyLanguage) {
   constexpr std::size_t kWanted = 3000;
   for (const auto& [name, words] : languages) {
     const std::string text = random_words(random, words, 60000);
-    Pieces pieces;
+    Texts pieces;
     for (std::string_view left = text; !left.empty();) {
-      const std::size_t seam = seam_after(left, kWanted);
+      const std::size_t seam = seam_after(left, kWanted, which);
       ASSERT_LE(seam, 2 * kWanted) << name;
-      const Pieces some = cut(left.substr(0, seam));
+      const Texts some = cut(left.substr(0, seam), which);
       pieces.insert(pieces.end(), some.begin(), some.end());
       left.remove_prefix(seam);
     }
-    ASSERT_TRUE(pieces == cut(text)) << name;
+    ASSERT_TRUE(pieces == cut(text, which)) << name;
   }
 }
 
-TEST(Seam, OfOnePieceIsItsEnd) {
+TEST(SeamOfGpt2, OfOnePieceIsItsEnd) {
   const std::string letters(100'000, 'a');
   EXPECT_EQ(seam_after(letters, 1000), letters.size());
   EXPECT_EQ(seam_after(letters + ".." + letters, 1000), letters.size() + 2);
   EXPECT_EQ(seam_after(std::string(100'000, ' '), 1000), 100'000U);
+}
+
+std::string name_of(const testing::TestParamInfo<Pieces>& expression) {
+  const std::array<const char*, 4> names = {"gpt2", "gpt2_digits", "llama3", "qwen2"};
+  return names.at(static_cast<std::size_t>(expression.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Expressions, Seam,
+                         testing::Values(Pieces::kGpt2, Pieces::kGpt2Digits, Pieces::kLlama3, Pieces::kQwen2),
+                         &name_of);
+
+// Marks take the ends of lines behind them: between the two there is no seam.
+TEST(SeamOfLlama3, IsNotBetweenAMarkAndTheEndOfItsLine) {
+  const std::string text = "end.\n\nx y";
+  EXPECT_EQ(seam_after(text, 4), 4U);
+  EXPECT_EQ(seam_after(text, 4, Pieces::kLlama3), 7U);
+  EXPECT_NE(parted_at(text, 4, Pieces::kLlama3), cut(text, Pieces::kLlama3));
 }
 
 }  // namespace

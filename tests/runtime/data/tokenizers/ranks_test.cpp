@@ -1,5 +1,5 @@
 // Files of ranks: what is read, what is refused, and where GPT-2's comes from when there is no network.
-#include "runtime/data/ranks.h"
+#include "runtime/data/tokenizers/ranks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "runtime/base/compose.h"
 #include "tests/runtime/data/scratch.h"
-#include "tests/runtime/data/small_ranks.h"
+#include "tests/runtime/data/tokenizers/small_ranks.h"
 
 namespace shoal::ranks_test {
 namespace {

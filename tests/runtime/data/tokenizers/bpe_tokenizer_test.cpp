@@ -1,5 +1,5 @@
 // Byte-pair encoding against its definition, step by step: always the least pair, the leftmost of equals.
-#include "runtime/data/bpe_tokenizer.h"
+#include "runtime/data/tokenizers/bpe_tokenizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <optional>
 #include <random>
 
-#include "tests/runtime/data/small_ranks.h"
+#include "tests/runtime/data/tokenizers/small_ranks.h"
 
 namespace shoal::bpe_tokenizer_test {
 namespace {
