@@ -52,8 +52,18 @@ void NetworkNamespaces::close_all_but(int host, const std::string& own, const st
 void NetworkNamespaces::cut(int host, int other) {
   const std::string rule = "-n " + name_of(host) + " rule ";
   ip(rule + "add pref 1 iif eth0 from " + address_of(other) + " blackhole");
+  if (!are_cut_.insert(host).second) return;
   ip(rule + "add pref 10 lookup local");
   ip(rule + "del pref 0");
+}
+
+void NetworkNamespaces::mend(int host) {
+  const std::string rule = "-n " + name_of(host) + " rule ";
+  ip(rule + "add pref 0 lookup local");
+  are_cut_.erase(host);
+  while (why_not_.empty()) ip(rule + "del pref 1");  // the last one that fails found no rule
+  why_not_.clear();
+  ip(rule + "del pref 10");
 }
 
 std::string NetworkNamespaces::address_of(int host) const { return "10.99.0." + std::to_string(10 + host); }

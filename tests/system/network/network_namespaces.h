@@ -5,6 +5,7 @@
 // Needs root and iproute2. Everything is gone when the object is; its names carry the test's process id.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,10 @@ class NetworkNamespaces {
   // both as "7000-7001". Inside the host everything passes.
   void close_all_but(int host, const std::string& own, const std::string& others);
 
-  // From now on the host hears nothing of the other one.
+  // Lets the host hear nothing of the other one from now on.
   void cut(int host, int other);
+  // Lets the host hear all others again.
+  void mend(int host);
 
   // Returns the words before a program's arguments that make it run on the host.
   [[nodiscard]] std::vector<std::string> on(int host) const;
@@ -39,6 +42,7 @@ class NetworkNamespaces {
 
   std::string prefix_;
   int host_count_;
+  std::set<int> are_cut_;
   std::string why_not_;
 };
 

@@ -12,56 +12,16 @@
 #include "runtime/transport/sockets.h"
 #include "tests/support/guest/first_bytes.h"
 #include "tests/support/process_scene.h"
-#include "tests/system/network/network_namespaces.h"
+#include "tests/system/network/run_on_hosts.h"
 
 namespace shoal::one_port_test {
 namespace {
 
 using ::testing::HasSubstr;
-using Words = std::vector<std::string>;
-
 constexpr Milliseconds kSoon{20'000};
 constexpr std::chrono::seconds kToldWithin{5};
-constexpr int kBoss = 5;  // its host
-const char* const kNodePort = ":7100";
 
-Words operator+(Words left, const Words& right) {
-  left.insert(left.end(), right.begin(), right.end());
-  return left;
-}
-
-class OnePort : public testing::Test {
- protected:
-  Program& start_on(int host, const Words& words) {
-    ProgramStart start;
-    start.arguments = hosts.on(host) + Words{shoal_program()} + words;
-    start.folder = scene.make_folder("of-host" + std::to_string(host));
-    return scene.start_program(std::move(start));
-  }
-  Program& start_spawner(const SmallRun& small) {
-    return start_on(kBoss,
-                    Words{"spawner", "--out", scene.run().string(), "--listen", hosts.address_of(kBoss) + ":7000"} +
-                        settings_of(scene, small));
-  }
-  Program& start_node(int host, const Words& join) {
-    return start_on(host, join + Words{"--name", name_of(host), "--listen", hosts.address_of(host) + kNodePort});
-  }
-  static std::string name_of(int host) { return "host" + std::to_string(host); }
-  [[nodiscard]] bool has_event(const std::string& event, const std::string& subject) const {
-    const auto records = scene.records();
-    return std::ranges::any_of(records.events,
-                               [&](const EventLine& line) { return line.event == event && line.subject == subject; });
-  }
-  [[nodiscard]] bool goes_on() const { return scene.wait_for_steps(scene.records().steps.size() + 3); }
-  std::string ask_on_boss(const Words& words) {
-    Program& command = start_on(kBoss, words + Words{"--run", scene.run().string()});
-    EXPECT_EQ(command.wait(kSoon), 0) << command.err();
-    return command.out();
-  }
-
-  ProcessScene scene;
-  NetworkNamespaces hosts{kBoss};
-};
+using OnePort = RunOnHosts;
 
 TEST_F(OnePort, IsAllThatARunNeedsToTrainDieResumeAndDrain) {
   for (int host = 1; host < kBoss; ++host) hosts.close_all_but(host, "7100", "7000-7100");
