@@ -10,7 +10,8 @@ OUT has two kinds of lines, tab separated, both beginning with the seconds since
 
 BYTES are anonymous and shared memory (RssAnon + RssShmem), not the pages of mapped files, which cost nobody anything.
 They are the most since the look before: the kernel keeps the peak of the resident memory, and 5 in clear_refs begins it
-anew. Where that is forbidden they are those of the moment.
+anew. Where that is forbidden they are those of the moment, and where the kernel tells only the resident memory (VmRSS),
+they are that: pages of files are in it, before as after.
 """
 
 import json
@@ -65,9 +66,11 @@ def peak_bytes(pid):
     sizes = {}
     with open(f"/proc/{pid}/status") as file:
         for line in file:
-            if line.startswith(("RssAnon:", "RssShmem:", "RssFile:", "VmHWM:")):
+            if line.startswith(("RssAnon:", "RssShmem:", "RssFile:", "VmHWM:", "VmRSS:")):
                 key, value = line.split()[:2]
                 sizes[key[:-1]] = int(value) * 1024
+    if not {"RssAnon", "RssShmem", "RssFile", "VmHWM"} <= sizes.keys():
+        return sizes["VmRSS"]
     now = sizes["RssAnon"] + sizes["RssShmem"]
     try:
         with open(f"/proc/{pid}/clear_refs", "w") as file:
@@ -217,10 +220,20 @@ def committed_words(steps, state_bytes):
             f"and a joiner was sent their sums, {state_bytes / 3 / MIB:.0f} MiB each")
 
 
+def is_seen(record, table, name, first, last):
+    """Without a look nothing is known: where /proc does not tell the memory, or the watcher has ended."""
+    is_there = max(record.values(name, first, last), default=0) > 0
+    if not is_there:
+        table.wrong(f"nobody saw the memory of {name}")
+    return is_there
+
+
 def save_rows(record, table, plain, state_bytes):
     began, ended = record.sign("saving", "step_2"), record.sign("saved", "step_2")
     if began is None or ended is None:
         return table.wrong("the checkpoint after 2 steps was not seen while it was saved")
+    if not all(is_seen(record, table, name, began - BEFORE_SAVING_S, ended) for name in ("donor", "storage")):
+        return None
     steps = [step for step in record.steps_between(began, ended) if step > 1]
     peak = max(record.values("donor", began - BEFORE_SAVING_S, ended), default=0)
     extra = peak - plain.most("donor")
@@ -240,6 +253,8 @@ def copy_rows(record, table, plain, state_bytes):
     ended = record.sign("replica_added", "stage/0", began or 0.0)
     if began is None or ended is None:
         return table.wrong("the joiner was not added to its stage")
+    if not all(is_seen(record, table, name, began, ended + RESTS_S) for name in ("donor", "joiner")):
+        return None
     steps = record.steps_between(began, ended)
     rest, most = plain.rest("donor"), plain.most("donor")
     peak = max(record.values("donor", began, ended), default=0)

@@ -31,6 +31,8 @@ namespace {
 
 constexpr unsigned kWarp = 32;
 constexpr unsigned kThreadsMax = 1024;
+constexpr unsigned kBlocksAcross = 0x7FFFFFFF;                        // of a grid at most, in x
+constexpr unsigned kBlocksDown = 65535;                               // in y, and in z
 constexpr std::size_t kStackBytes = (std::size_t{128} << 10U) + 320;  // a power of two: all tops meet in one cache set
 constexpr std::size_t kFindingsMax = 100;
 constexpr std::size_t kAlignment = 256;  // as cudaMalloc's
@@ -40,6 +42,11 @@ constexpr std::size_t kSharedUnsaid = std::size_t{48} << 10U;  // a launch has s
 
 int shared_kib_of_device = kSharedKib;
 int shared_bytes_of_block() { return (shared_kib_of_device - 1) * kKib; }
+
+bool is_launched(const dim3& grid) {
+  const bool has_blocks = grid.x > 0 && grid.y > 0 && grid.z > 0;
+  return has_blocks && grid.x <= kBlocksAcross && grid.y <= kBlocksDown && grid.z <= kBlocksDown;
+}
 
 // Lies behind __bss_start, as other shared memory does.
 alignas(kAlignment) std::byte dynamic_shared[std::size_t{kSharedKibMost} * kKib];
@@ -143,6 +150,7 @@ class Device {
     const auto said = shared_of_kernels_.find(launch.kernel);
     const std::size_t most = std::max(kSharedUnsaid, said == shared_of_kernels_.end() ? 0 : said->second);
     if (thread_count_ > kThreadsMax) return refuse("a block of more than 1024 threads");
+    if (!is_launched(gridDim)) return refuse("a grid that CUDA does not launch");
     if (shared_bytes_ > std::min<std::size_t>(most, static_cast<std::size_t>(shared_bytes_of_block()))) {
       return refuse("a launch with more shared memory than its kernel may have");
     }

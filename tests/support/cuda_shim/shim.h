@@ -4,6 +4,7 @@
 // an order drawn from the seed. Found, whatever the order:
 //   * a thread that ends while others wait at a barrier or in a shuffle, or before copies that it has begun;
 //   * a launch with more shared memory than its kernel may have on the device;
+//   * a grid without blocks, or with more of them in one direction than CUDA launches;
 // and, where the kernels' accesses are instrumented (checks_accesses()):
 //   * a race: two threads of a block touch one byte between two barriers, or two blocks of one launch do, and one of
 //     them writes: a missing barrier, or a wrong index;

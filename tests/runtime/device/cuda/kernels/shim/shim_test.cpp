@@ -102,6 +102,22 @@ TEST(Shim, GivesAKernelTheSharedMemoryThatWasAskedFor) {
   EXPECT_EQ(answer_on(228, 227 * 1024), cudaSuccess);
 }
 
+// What CUDA launches: at least one block, and no more than 65535 below each other or behind each other.
+TEST(Shim, RefusesAGridThatCudaDoes) {
+  const auto answer_of = [](dim3 blocks) {
+    cudaLaunchConfig_t config;
+    config.gridDim = blocks;
+    shim::begin({});
+    return shim::run({nullptr, config, [](const void* /*arguments*/) {}, nullptr});
+  };
+  EXPECT_EQ(answer_of(dim3(1, 65535)), cudaSuccess);
+  EXPECT_EQ(shim::findings(), std::vector<std::string>{});
+  for (const dim3 blocks : {dim3(0), dim3(1, 0), dim3(1, 65536), dim3(1, 1, 65536), dim3(1U << 31U)}) {
+    EXPECT_NE(answer_of(blocks), cudaSuccess) << blocks.x << " x " << blocks.y << " x " << blocks.z;
+    EXPECT_TRUE(mentions(shim::findings(), "a grid that CUDA does not launch"));
+  }
+}
+
 TEST(Shim, FindsNothingInAKernelWithoutMistake) {
   for (const shim::Order order : {shim::Order::kUpwards, shim::Order::kDownwards, shim::Order::kShuffled}) {
     DeviceArray<float> values(counted());
