@@ -205,13 +205,17 @@ CommandSpec eval() {
       "Prints loss, perplexity and bits per byte of a checkpoint.",
       {kRun},
       {kStep,
-       {"--data", kValue, "FILE", "a text file (default: the run's validation text)"},
+       {"--data", kValue, "FILE",
+        "a text file, or token shards: a .bin file, a folder, a pattern (default: the run's validation text)"},
        {"--batches", kValue, "N", "only the first N batches of batch.sequences windows (default: all)"},
        kOneDevice,
        kJson},
       "The periodic evaluations of a run take the first eval.batches batches, the final one eval.final_batches (0:\n"
       "all). With the same number of batches this command gives the same loss, in one process bit for bit. Where\n"
       "the run's text is not the one that the checkpoint was trained on, a warning says so.\n"
+      "A run holds the last data.validation_fraction of its own tokens out, and evaluates on these. Of --data every\n"
+      "token counts: where training and validation have shards of their own, as fineweb_train_*.bin and\n"
+      "fineweb_val_*.bin, train on data.corpus=\"fineweb_train_*.bin\", and give --data \"fineweb_val_*.bin\" here.\n"
       "--json prints {\"step\":N,\"windows\":N,\"tokens\":N,\"loss\":nats per token,\"perplexity\":X,"
       "\"bits_per_byte\":X},\nwith null for a number that is not finite.\n"
       "Exit status: 0 done, 2 usage, 3 a checkpoint or text that cannot be used, or a loss that is not finite,\n"
@@ -345,8 +349,9 @@ CommandSpec import() {
       {{"DIR", true, "a folder with config.json and the weights in safetensors"}, kConfig},
       {{"--to", kRequired, "RUN", "the run directory to make; new or empty"}, kSet},
       "config.json gives the [model] keys. The size of its vocabulary gives the tokenizer: 256 is bytes, 50257 is\n"
-      "gpt2, any other needs --set data.tokenizer=FILE. A padded vocabulary is refused, and so is what this model\n"
-      "does not have: biases in a Llama, another activation, other rotary positions than plain, linear and llama3.\n"
+      "gpt2, any other is of DIR/tokenizer.json or needs --set data.tokenizer=. Rows behind the tokenizer's tokens\n"
+      "are kept, as model.extra_tokens. Refused is what this model does not have: biases in a Llama, another\n"
+      "activation, other rotary positions than plain, linear and llama3.\n"
       "The weights may be in several files with an index, in float32, bfloat16 or float16. A tied head is copied.\n"
       "They become the checkpoint after 0 steps: `shoal eval RUN`, `shoal sample RUN` and `shoal train --resume RUN`\n"
       "go on from there. --set model.context=N chooses shorter sequences for a Llama.\n"

@@ -9,6 +9,7 @@
 
 #include "launch/branches/branch_entry.h"
 #include "launch/branches/branch_keys.h"
+#include "launch/configs/presets.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
 #include "runtime/cluster/replicas_wanted.h"
@@ -147,7 +148,7 @@ std::string threads_warning(const Config& saved, const Config& now) {
 Result<ChosenRun> choose_new(const RunChoice& choice, const Surroundings& here) {
   auto loaded =
       load_config_and_idle_keys({choice.config, here.environment, choice.sets, choice.defaults, choice.is_single});
-  if (!loaded) return loaded.failure();
+  if (!loaded) return choice.config ? with_preset_named(loaded.failure(), *choice.config) : loaded.failure();
   Config* config = &loaded->config;
   ChosenRun chosen;
   const std::string out = choice.out.value_or(config->run.out);

@@ -24,9 +24,9 @@ struct Scale {
 Scale published_scale() {
   return {2000,
           512,
-          {"model.context=1024", "batch.microbatch=32", "data.corpus=fineweb-edu.txt", "data.tokenizer=gpt2",
-           "data.validation_fraction=0.001", "optim.lr=4e-4", "optim.min_lr=4e-5", "optim.warmup_steps=50",
-           "optim.weight_decay=0.01", "eval.every=50", "checkpoint.keep=1"}};
+          {"model.context=1024", "model.precision=bf16", "batch.microbatch=32", "data.corpus=fineweb-edu.txt",
+           "data.tokenizer=gpt2", "data.validation_fraction=0.001", "optim.lr=4e-4", "optim.min_lr=4e-5",
+           "optim.warmup_steps=50", "optim.weight_decay=0.01", "eval.every=50", "checkpoint.keep=1"}};
 }
 
 // Small batches and many rounds: 160 of them with H = 50.
@@ -166,6 +166,10 @@ Experiment sizes(ExperimentPreset preset) {
 const std::vector<std::string>& experiment_names() {
   static const std::vector<std::string> names = {"exp1", "exp2", "exp3"};
   return names;
+}
+
+std::vector<std::string> devices_of(ExperimentPreset preset) {
+  return preset == ExperimentPreset::kGpu ? std::vector<std::string>{"cuda"} : std::vector<std::string>{};
 }
 
 Result<Experiment> experiment_named(const std::string& name, ExperimentPreset preset) {

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "runtime/cluster/balance/machine_places.h"
+
 namespace shoal {
 
 void StepTimesReader::add(std::string_view line) {
@@ -40,10 +42,11 @@ Result<MeasuredStep> StepTimesReader::measured() const {
   out.reduce_s = median([](const StepTimes& step) { return step.reduce_ms; }) / 1000;
   out.compute_s = (forward_ms + backward_ms) / 1000;
   out.commit_s = median([](const StepTimes& step) { return step.commit_ms; }) / 1000;
-  out.forward_share = forward_ms / (forward_ms + backward_ms);
+  const bool is_forward_measured = forward_ms > 0;
+  out.forward_share = is_forward_measured ? forward_ms / (forward_ms + backward_ms) : 1 / kPassesOfTraining;
   out.steps = static_cast<std::size_t>(steps_.end() - first);
-  const bool is_usable = out.step_s > 0 && forward_ms > 0 && backward_ms > 0;
-  if (!is_usable) return fail(Error::kInvalidData, "its steps take no time, or have no forward and backward");
+  const bool is_usable = out.step_s > 0 && backward_ms > 0;
+  if (!is_usable) return fail(Error::kInvalidData, "its steps take no time, or have no backward");
   return out;
 }
 

@@ -1,7 +1,8 @@
 // Measures what a step takes on this system's own machines, from a run's metrics.jsonl.
 //
 // Medians, so that evaluations, checkpoints and faults do not count. The time without synchronisation is step_ms less
-// time.reduce: what the pipeline itself waits for stays in it.
+// time.reduce: what the pipeline itself waits for stays in it. A last stage takes both passes at once, and counts them
+// as its backward: a run that has no other stage, as one of a single process, tells no forward.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@ namespace shoal {
 
 struct MeasuredStep {
   double step_s = 0;         // without time.reduce
-  double forward_share = 0;  // forward / (forward + backward)
+  double forward_share = 0;  // forward / (forward + backward); of a run of one stage not measured, a third
   double compute_s = 0;      // forward and backward, mean over replicas
   double reduce_s = 0;
   double commit_s = 0;    // agreement, journal and update: time.commit and time.apply, where they are measured

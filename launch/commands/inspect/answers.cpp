@@ -54,6 +54,15 @@ DeviceFigures figures_in(const nlohmann::json& machine) {
 
 }  // namespace
 
+Failure refusal_of_data(const std::string& data, const Failure& of_text, bool is_there) {
+  const std::string_view what_it_may_be =
+      is_there
+          ? ""
+          : " Name a text file, or token shards in llm.c's format: a .bin file, a folder of them, or a pattern as in "
+            "\"fineweb_val_*.bin\".";
+  return fail(of_text.error, compose("--data ", data, ": ", of_text.message, what_it_may_be));
+}
+
 std::string evaluation_text(std::uint64_t step, const Evaluation& evaluation) {
   return compose("step ", step, "\nwindows ", evaluation.windows, "\ntokens ", evaluation.token_count, "\nloss ",
                  digits(evaluation.loss), "\nperplexity ", digits(evaluation.perplexity), "\nbits_per_byte ",

@@ -15,6 +15,8 @@ namespace shoal {
 [[nodiscard]] std::string evaluation_text(std::uint64_t step, const Evaluation& evaluation);
 // Says them as one object, with null for what is no finite number.
 [[nodiscard]] std::string evaluation_json(std::uint64_t step, const Evaluation& evaluation);
+// Says why `--data` of `shoal eval` cannot be evaluated; where nothing is there of that name, also what it may be.
+[[nodiscard]] Failure refusal_of_data(const std::string& data, const Failure& of_text, bool is_there);
 // A loss that is no finite number is no result. Errors: kInvalidData, naming the checkpoint.
 [[nodiscard]] Status check_finite(std::uint64_t step, const Evaluation& evaluation);
 

@@ -245,7 +245,7 @@ Result<int> run_doctor(const DoctorOptions& options) {
   const DriverAnswers driver = ask_gpu_driver();
   const auto uses = feature_uses(features, usable_devices(driver), bf16_units());
   std::vector<Finding> findings = {libraries(), worker(), speed(), processor()};
-  for (Finding& finding : device_findings(features, driver, bf16_units())) findings.push_back(std::move(finding));
+  for (Finding& finding : device_findings(features, driver, uses)) findings.push_back(std::move(finding));
   for (Finding (*look)() : {memory, disk, loopback, clock, descriptors, temporary, corpora, ranks, certificates}) {
     findings.push_back(look());
   }

@@ -1,6 +1,9 @@
-// `shoal eval`: the loss of a checkpoint over the validation windows of the run's text, or over another file. On the
+// `shoal eval`: the loss of a checkpoint over the validation windows of the run's text, or over another text. On the
 // same windows it is what the run's own evaluation said: windows are taken from the beginning, in the same
 // microbatches.
+#include <filesystem>
+#include <system_error>
+
 #include "launch/child_process.h"
 #include "launch/commands/inspect/answers.h"
 #include "launch/commands/inspect/inspect.h"
@@ -10,6 +13,7 @@
 #include "launch/processes/start_points.h"
 #include "launch/say.h"
 #include "runtime/data/batch.h"
+#include "runtime/data/shards/shard_set.h"
 #include "runtime/data/tokenizers/tokenizer.h"
 #include "runtime/data/tokens.h"
 #include "runtime/device/evaluator.h"
@@ -21,13 +25,22 @@
 namespace shoal {
 namespace {
 
-// Another file counts from its beginning to its end: it was not split, and nothing of it was trained on.
+// True where a file, a folder or shards of that name were found.
+bool is_there(const std::string& data) {
+  std::error_code unknown;
+  if (std::filesystem::exists(data, unknown)) return true;
+  const auto shards = find_shards(data);
+  return shards && shards->has_value();
+}
+
+// Another text, or other shards, count from the beginning to the end: they were not split, and nothing of them was
+// trained on.
 Result<std::shared_ptr<const Tokens>> tokens_to_evaluate(const EvalOptions& options, const Config& config,
                                                          const Tokenizer& tokenizer) {
   if (!options.data) return open_so_far(RunDirectory{options.run_directory}, config);
   auto tokens = open_evaluation_text(*options.data, tokenizer, config.model.vocabulary);
   if (tokens || tokens.failure().error != Error::kInvalidData) return tokens;
-  return fail(Error::kInvalidData, "--data: " + tokens.failure().message + " Name a text file.");
+  return refusal_of_data(*options.data, tokens.failure(), is_there(*options.data));
 }
 
 // The figures of a run that was trained on one text are not comparable over another one's end.

@@ -31,10 +31,9 @@ Finding finding_of(const FeatureUse& use, bool is_needed, const std::string& rem
 }  // namespace
 
 std::vector<Finding> device_findings(const std::vector<Feature>& built, const DriverAnswers& driver,
-                                     const std::string& bf16_units) {
+                                     const std::vector<FeatureUse>& uses) {
   const auto devices = usable_devices(driver);
   const bool lacks_driver = driver.open_error.has_value();
-  const auto uses = feature_uses(built, devices, bf16_units);
   return {finding_of_gpus(devices, lacks_driver), finding_of_part(built.at(0), devices.ok()),
           finding_of(uses.at(1), !lacks_driver, "only sync.backend=nccl needs it: take the ring"),
           finding_of(uses.at(2), true, "only model.precision=bf16 needs it: train with fp32, or on a newer processor")};

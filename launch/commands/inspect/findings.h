@@ -20,8 +20,8 @@ struct Finding {
 };
 
 // Returns one of the GPUs and their driver, one of the part for GPUs of this build (cuda), one of nccl, one of bf16.
-// built: as worker_features() gives them. bf16_units: of the processor.
+// built: as worker_features() gives them. uses: as feature_uses() makes them of the same features and GPUs.
 [[nodiscard]] std::vector<Finding> device_findings(const std::vector<Feature>& built, const DriverAnswers& driver,
-                                                   const std::string& bf16_units);
+                                                   const std::vector<FeatureUse>& uses);
 
 }  // namespace shoal

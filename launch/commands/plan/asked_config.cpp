@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "launch/configs/presets.h"
 #include "launch/start_run.h"
 #include "runtime/base/config_file.h"
 #include "runtime/data/tokenizers/tokenizer.h"
@@ -23,8 +24,9 @@ Result<AskedConfig> settled(LoadedConfig loaded) {
 }  // namespace
 
 Result<AskedConfig> config_of(const Options& options) {
-  auto loaded = load(options, options.positional(0));
-  if (!loaded) return loaded.failure();
+  const auto file = options.positional(0);
+  auto loaded = load(options, file);
+  if (!loaded) return file ? with_preset_named(loaded.failure(), *file) : loaded.failure();
   if (auto status = check_corpus_kind(loaded->config, surroundings_here().folder); !status) return status.failure();
   return settled(std::move(*loaded));
 }

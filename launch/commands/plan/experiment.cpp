@@ -7,12 +7,14 @@
 #include <filesystem>
 
 #include "launch/child_process.h"
+#include "launch/commands/run/devices.h"
 #include "launch/experiments/diloco_swarm.h"
 #include "launch/keeper.h"
 #include "launch/say.h"
 #include "launch/stop_signals.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
+#include "runtime/base/machine/gpu_driver.h"
 #include "runtime/base/text/shell_word.h"
 #include "runtime/experiment/experiment_report.h"
 #include "runtime/trace/metrics/metrics_lines.h"
@@ -58,10 +60,10 @@ Status prepare_folder(const std::string& folder, const std::string& commands) {
 }
 
 // Runs it to its end. Returns its exit status, or that of a signal that came while it ended by itself or had not begun.
-Result<int> train(const PlannedRun& run, RunState state) {
-  const auto program = [&run](RunState as) {
+Result<int> train(const std::vector<std::string>& devices, const PlannedRun& run, RunState state) {
+  const auto program = [&](RunState as) {
     ChildProgram child{{program_folder() + "/shoal"}, run.directory + ".log"};
-    for (const std::string& word : arguments_of(run, as)) child.arguments.push_back(word);
+    for (const std::string& word : arguments_on(devices, run, as)) child.arguments.push_back(word);
     return child;
   };
   Ward ward;
@@ -104,11 +106,28 @@ std::string command_of(const Options& options) {
 
 }  // namespace
 
+std::vector<std::string> arguments_on(const std::vector<std::string>& devices, const PlannedRun& run, RunState state) {
+  std::vector<std::string> words = arguments_of(run, state);
+  for (const std::string& device : devices) words.insert(words.end(), {"--device", device});
+  return words;
+}
+
+std::string commands_on(const std::vector<std::string>& devices, const std::vector<PlannedRun>& runs) {
+  std::string options;
+  for (const std::string& device : devices) options += " --device " + shell_word(device);
+  std::string text;
+  for (const PlannedRun& run : runs) {
+    const std::string line = commands_text({run});
+    text += line.substr(0, line.size() - 1) + options + "\n";
+  }
+  return text;
+}
+
 Result<ExperimentOptions> experiment_options(const Options& options) {
   const std::string word = options.value("--preset").value_or("cpu");
   if (word != "cpu" && word != "gpu") return fail(Error::kUsage, "experiment: --preset " + word + ": cpu or gpu");
-  const auto experiment =
-      experiment_named(*options.positional(0), word == "cpu" ? ExperimentPreset::kCpu : ExperimentPreset::kGpu);
+  const ExperimentPreset preset = word == "cpu" ? ExperimentPreset::kCpu : ExperimentPreset::kGpu;
+  const auto experiment = experiment_named(*options.positional(0), preset);
   if (!experiment) return experiment.failure();
   const auto steps = options.count("--steps", 1);
   if (!steps) return steps.failure();
@@ -120,18 +139,18 @@ Result<ExperimentOptions> experiment_options(const Options& options) {
   out.order.folder = options.value("--out").value_or("experiments/" + experiment->name + "-" + word);
   out.order.steps = *steps;
   out.order.settings = options.values("--set");
+  out.devices = devices_of(preset);
   out.command = command_of(options);
   out.is_dry = options.has("--dry-run");
-  if (out.is_dry || word == "cpu") return out;
-  return fail(
-      Error::kUsage,
-      "experiment --preset gpu: not in this version, which starts the runs of an experiment on CPUs; --dry-run prints "
-      "their commands, which take --device cuda");
+  return out;
 }
 
 Result<int> run_experiment(const ExperimentOptions& options) {
   const auto runs = planned_runs(options.order);
-  const std::string commands = commands_text(runs);
+  const std::string commands = commands_on(options.devices, runs);
+  if (!options.is_dry) {
+    if (const auto there = settle_devices(options.devices, ask_gpu_driver); !there) return there.failure();
+  }
   if (const auto valid = check_settings(runs); !valid) return valid.failure();
   if (options.is_dry) {
     print(commands);
@@ -149,7 +168,7 @@ Result<int> run_experiment(const ExperimentOptions& options) {
                                                              : "starts";
     say("arm ", number, " of ", runs.size(), ", ", run.arm, ": ", words, "; its words: ", run.directory, ".log");
     if (state == RunState::kFinished) continue;
-    const auto code = train(run, state);
+    const auto code = train(options.devices, run, state);
     if (!code) return code;
     if (*code == 0) continue;
     say(run.arm, " ended with status ", *code, "; the same command goes on from here");

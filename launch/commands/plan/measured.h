@@ -11,8 +11,10 @@
 namespace shoal {
 
 struct MeasuredRun {
-  Config config;
+  Config
+      config;  // that of a process which trained alone (--single) in place of a pipeline has one stage of one replica
   MeasuredStep step;
+  double replicas = 0;  // that computed a step, of all stages together: a median
 };
 
 // Errors: those of read_run_config(), kIo, and kInvalidData when no step has times, naming the file.

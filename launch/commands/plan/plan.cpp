@@ -9,7 +9,8 @@
 #include "launch/commands/plan/measured.h"
 #include "launch/commands/plan/model_cut.h"
 #include "launch/say.h"
-#include "runtime/cluster/replicas_wanted.h"
+#include "runtime/base/text/enumerate.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/plan/resources/plan_report.h"
 
 namespace shoal {
@@ -22,13 +23,11 @@ Failure plan_usage(const std::string& what) { return fail(Error::kUsage, "plan: 
 Status take_run(const std::string& directory, PlanOrder& order) {
   const auto run = measured_run(directory);
   if (!run) return run.failure();
-  const auto& [config, step] = *run;
+  const auto& [config, step, replicas] = *run;
   const auto cut = cut_of(config);
   if (!cut) return cut.failure();
   double cost = 0;
   for (const CutStage& stage : *cut) cost += stage.cost;
-  const auto stages = static_cast<std::uint32_t>(config.pipeline.stages);
-  const auto replicas = static_cast<double>(replicas_wanted(config.pipeline).total(stages));
   MachineKind kind;
   kind.multiply_adds_s = 3 * cost * static_cast<double>(planned_tokens(config)) / replicas / step.compute_s;
   order.kinds = {kind};
@@ -110,7 +109,36 @@ Result<AskedConfig> asked_config(const Options& options) {
   return !run || options.positional(0) ? config_of(options) : config_of_run(options, *run);
 }
 
+// Returns the least of the machines that serve a stage; nothing where none has a limit.
+std::optional<std::uint64_t> least_memory(const PlanOrder& order, const PlannedStage& stage) {
+  if (stage.machines.empty()) return order.memory_bytes;
+  std::optional<std::uint64_t> least;
+  for (const MachineKind& machine : stage.machines) {
+    const auto own = machine.memory_bytes ? machine.memory_bytes : order.memory_bytes;
+    if (own) least = std::min(least.value_or(*own), *own);
+  }
+  return least;
+}
+
 }  // namespace
+
+std::string memory_text(const PlanOrder& order, const RunPlan& plan) {
+  bool has_limit = false;
+  std::vector<std::string> lacking;
+  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+    const PlannedStage& stage = plan.stages[i];
+    const auto least = least_memory(order, stage);
+    has_limit = has_limit || least;
+    if (least && stage.on_gpu > *least) lacking.push_back(compose("stage ", i, " (", size_text(stage.on_gpu), ")"));
+  }
+  if (!has_limit) return {};
+  const bool names_settings = !plan.would_fit.empty() || !plan.would_fit_together.empty();
+  const std::string settings = names_settings ? ", and so do the settings that are named" : "";
+  const std::string verdict =
+      lacking.empty() ? "every stage fits" : compose("no GPU of that memory holds ", enumerate(lacking));
+  return compose("\n--memory counts as a processor's here: `fits` compares it with `slow behind`", settings,
+                 ". If it is a GPU's, `on a GPU` counts: ", verdict, ".\n");
+}
 
 Result<PlanOptions> plan_options(const Options& options) {
   auto asked = asked_config(options);
@@ -137,7 +165,7 @@ Result<int> run_plan(const PlanOptions& options) {
   say_warning(options.warning);
   const auto plan = plan_run(options.order);
   if (!plan) return plan.failure();
-  print(options.form == OutputForm::kJson ? json_of(*plan) : text_of(*plan));
+  print(options.form == OutputForm::kJson ? json_of(*plan) : text_of(*plan) + memory_text(options.order, *plan));
   return 0;
 }
 

@@ -2,6 +2,8 @@
 // runtime/plan/resources decides what is planned and how it is told.
 #pragma once
 
+#include <string>
+
 #include "launch/commands/inspect/inspect.h"
 #include "launch/options.h"
 #include "runtime/base/error.h"
@@ -17,6 +19,9 @@ struct PlanOptions {
 
 // Reads the run's files where --run names one.
 [[nodiscard]] Result<PlanOptions> plan_options(const Options& options);
+// Says what --memory was compared with, and which stages a GPU of that memory would hold; empty: there was no --memory.
+// A replica on a processor holds more of some things, and one on a GPU more of others.
+[[nodiscard]] std::string memory_text(const PlanOrder& order, const RunPlan& plan);
 [[nodiscard]] Result<int> run_plan(const PlanOptions& options);
 
 }  // namespace shoal

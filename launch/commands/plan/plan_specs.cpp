@@ -16,7 +16,9 @@ CommandSpec plan() {
   return {
       "plan",
       "Says what a configuration needs and brings, before anything is rented: bytes, tokens/s, what fits.",
-      {{"CONFIG", false, "a TOML file (default: that of --run's directory; else every key has its default)"}},
+      {{"CONFIG", false,
+        "a TOML file, as launch/configs/gpt2-small.toml (default: that of --run's directory; else every key has its "
+        "default)"}},
       {{"--set", kRepeated, "KEY=VALUE", "set a key of the configuration, as in --set model.layers=6"},
        {"--speed", kRepeated, "NAME=SPEED",
         "a kind of machine: GFLOP/s or, as paced devices, ms of a microbatch's forward; with xCOUNT a number of them, "
@@ -24,7 +26,8 @@ CommandSpec plan() {
        {"--gflops", kValue, "G", "GFLOP/s of every machine"},
        {"--run", kValue, "DIR", "the speed that the replicas of a run measured"},
        {"--memory", kRepeated, "B",
-        "of every machine, as in 24G or 16Gi; NAME=B of one kind: what does not fit is said"},
+        "of every machine, as in 24G or 16Gi; NAME=B of one kind: what does not fit on a processor is said, and what "
+        "not on a GPU"},
        {"--price", kRepeated, "X", "of a machine's hour; NAME=X of one kind"},
        {"--link-mbit", kValue, "R",
         "rate of every machine's link, each way, in Mbit/s (default: 0, links take no time)"},
@@ -34,7 +37,9 @@ CommandSpec plan() {
       "the\nsame number in every stage. Workers were measured to use within a tenth of it: where a limit is enforced, "
       "by\n"
       "Slurm or a control group, make it so much larger. If a stage does not fit into --memory, settings with which\n"
-      "all fit are named: each alone, or together where none alone is enough.\n"
+      "all fit are named: each alone, or together where none alone is enough. `fits` and these settings are about\n"
+      "replicas on processors (`slow behind`); a replica on a GPU takes `on a GPU` of its memory, and a sentence says\n"
+      "which stages a GPU of --memory holds.\n"
       "--json prints {\"stages\":[{\"layers\":[..],\"parameters\":N,\"replicas\":N,\"bytes\":{..,\"total\":N},\n"
       "\"credits\":{\"microbatches\":N,\"at_most\":N,\"input_bytes\":N,\"total_bytes\":N},\"fits\":true}],\n"
       "\"tokens_per_s\":X,\"link_bytes_per_step\":{\"activation\":N,\"gradient\":N,\"reduce\":N,..},\n"
@@ -75,7 +80,7 @@ CommandSpec simulate_step() {
   return {
       "simulate step",
       "Says how long a step takes on given machines and links, with the program's own paths and credits.",
-      {{"CONFIG", false, "a TOML file; without it every key has its default"}},
+      {{"CONFIG", false, "a TOML file, as launch/configs/gpt2-small.toml; without it every key has its default"}},
       {{"--set", kRepeated, "KEY=VALUE", "set a key of the configuration, as in --set pipeline.routing=cost_to_go"},
        {"--speed", kRepeated, "NAME=SPEED",
         "a kind of machine, as for `shoal plan`: fast=150msx2 are two machines of 150 ms per forward"},
@@ -130,13 +135,17 @@ CommandSpec experiment() {
       "experiment",
       "Trains the arms of an experiment one after the other; draws and tabulates them beside the published figures.",
       {{"NAME", true, "exp1 (one worker, SWARM, DiLoCo-SWARM), exp2 (H = 10 to 200), exp3 (sizes of the model)"}},
-      {{"--preset", kValue, "P", "cpu: scaled to two cores; gpu: the published sizes, --dry-run only (default: cpu)"},
+      {{"--preset", kValue, "P",
+        "cpu: scaled to two cores; gpu: the published sizes in bf16, with --device cuda (default: cpu)"},
        {"--steps", kValue, "N", "steps of each arm, schedules included (default: 8000; gpu 2000)"},
        {"--set", kRepeated, "KEY=VALUE", "set a key of every arm"},
        {"--out", kValue, "DIR", "where runs, table and picture go (default: experiments/NAME-PRESET)"},
        {"--dry-run", kFlag, "", "print the arms' commands and start nothing"}},
       "The table goes to stdout; DIR gets the table and the picture, named as the experiment. Each arm is\n"
       "a run of its own in DIR/ARM.\n"
+      "The preset cpu trains on the novels that come with data.corpus=austen; gpu on fineweb-edu.txt in the working\n"
+      "folder, or on what --set data.corpus=PATH names, a text or shards. Its nodes, 8 for a swarm, share the GPUs of\n"
+      "this machine in turn. Without a GPU only --dry-run prints its commands.\n"
       "When interrupted, the same command goes on: arms that are finished are not trained again. The environment's\n"
       "SHOAL_SECTION_KEY reach every arm; give what matters by --set, which is kept in DIR/commands.txt.\n"
       "Exit status: 0 all arms finished, otherwise that of the arm which did not."};

@@ -56,7 +56,8 @@ Result<Workload> workload_of(const Config& config, const MeasuredStep& step) {
 Result<ComparisonOrder> order_of_run(const std::string& directory) {
   const auto run = measured_run(directory);
   if (!run) return run.failure();
-  const auto& [config, step] = *run;
+  const Config& config = run->config;
+  const MeasuredStep& step = run->step;
   const auto work = workload_of(config, step);
   if (!work) return work.failure();
   say("measured ", step.steps, " steps of ", directory, ": ", step.step_s * 1e3, " ms, and ", step.reduce_s * 1e3,

@@ -44,10 +44,21 @@ TEST(MeasuredRun, SkipsWhatIsNoStep) {
   EXPECT_EQ(step->steps, 1U);
 }
 
+// Times of a run of one process.
+TEST(MeasuredRun, TakesBothPassesFromABackwardThatHoldsThem) {
+  std::string lines;
+  for (int i = 0; i < 4; ++i) lines += line(13, 0, 12, 0.5);
+  const auto step = measured_step(lines);
+  ASSERT_TRUE(step.ok()) << step.failure().message;
+  EXPECT_DOUBLE_EQ(step->compute_s, 0.012);
+  EXPECT_DOUBLE_EQ(step->step_s, 0.0125);
+  EXPECT_DOUBLE_EQ(step->forward_share, 1.0 / 3);
+}
+
 TEST(MeasuredRun, RefusesARunWithoutTimes) {
   EXPECT_EQ(measured_step("").failure().error, Error::kInvalidData);
   EXPECT_EQ(measured_step("{\"event\":\"finished\"}\n").failure().error, Error::kInvalidData);
-  EXPECT_FALSE(measured_step(line(50, 0, 30, 5)).ok());
+  EXPECT_FALSE(measured_step(line(50, 10, 0, 5)).ok());
   EXPECT_FALSE(measured_step(line(50, 10, 30, 50)).ok());
 }
 

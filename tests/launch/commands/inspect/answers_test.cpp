@@ -47,6 +47,19 @@ TEST(EvaluationAnswer, IsNullWhereNothingFiniteCanBeSaid) {
   EXPECT_TRUE(json["bits_per_byte"].is_number());
 }
 
+TEST(EvaluationAnswer, OfDataThatCannotBeEvaluatedNamesItAndSaysWhatItMayBe) {
+  const Failure absent = fail(Error::kInvalidData, "no file matches the pattern val_*.bin.");
+  const Failure refusal = refusal_of_data("val_*.bin", absent, false);
+  EXPECT_EQ(refusal.error, Error::kInvalidData);
+  EXPECT_EQ(refusal.message.find("--data val_*.bin: no file matches the pattern val_*.bin. Name a text file, or "), 0U);
+  for (const char* kind : {"shards", ".bin file", "folder", "pattern"}) {
+    EXPECT_NE(refusal.message.find(kind), std::string::npos) << kind;
+  }
+  const Failure cut = fail(Error::kInvalidData, "the shard val.bin cannot be used: it was cut.");
+  EXPECT_EQ(refusal_of_data("val.bin", cut, true).message,
+            "--data val.bin: the shard val.bin cannot be used: it was cut.");
+}
+
 TEST(EvaluationAnswer, OfALossThatIsNotFiniteIsAFailureThatSaysSo) {
   EXPECT_TRUE(check_finite(7, {2.5, kHuge, 3.6, 1024, 8}).ok());
   EXPECT_TRUE(check_finite(7, {800, INFINITY, 1154, 1024, 8}).ok()) << "the control: a perplexity may be too large";

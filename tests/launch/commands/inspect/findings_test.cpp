@@ -26,8 +26,12 @@ DriverAnswers driver_of(std::size_t devices, int version = 13000) {
   return driver;
 }
 
+std::vector<Finding> findings_of(const std::vector<Feature>& built, const DriverAnswers& driver) {
+  return device_findings(built, driver, feature_uses(built, usable_devices(driver), "amx_bf16"));
+}
+
 Finding finding(const std::string& what, const std::vector<Feature>& built, const DriverAnswers& driver) {
-  for (const Finding& one : device_findings(built, driver, "amx_bf16")) {
+  for (const Finding& one : findings_of(built, driver)) {
     if (one.what == what) return one;
   }
   throw std::out_of_range(what);
@@ -36,7 +40,7 @@ Finding finding(const std::string& what, const std::vector<Feature>& built, cons
 TEST(Findings, WithoutADriverNothingIsDoubtfulAndItIsSaidOnce) {
   for (const std::string lines : {kAll, "cuda no it is not built in\nnccl no there is none\nbf16 yes\n"}) {
     int sayings = 0;
-    for (const Finding& one : device_findings(features_of(lines), no_driver(), "amx_bf16")) {
+    for (const Finding& one : findings_of(features_of(lines), no_driver())) {
       EXPECT_EQ(one.verdict, Verdict::kGood) << one.what;
       EXPECT_EQ(one.remedy, "") << one.what;
       sayings += one.facts.find("no NVIDIA driver") != std::string::npos ? 1 : 0;

@@ -4,15 +4,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <set>
+#include <sstream>
 
+#include "launch/commands/run/devices.h"
 #include "launch/experiments/diloco_swarm.h"
 #include "launch/interface.h"
 #include "runtime/base/config_file.h"
+#include "runtime/base/machine/gpu_driver.h"
+#include "tests/runtime/data/scratch.h"
 
 namespace shoal::experiment_test {
 namespace {
 
+using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 
 Result<ExperimentOptions> read(const std::vector<std::string>& words) {
@@ -60,10 +67,51 @@ TEST(ExperimentCommand, HelpSaysHowManyStepsAreTaken) {
 TEST(ExperimentCommand, RefusesWhatMakesNoSense) {
   EXPECT_THAT(refusal({"exp"}), HasSubstr("exp1, exp2 and exp3"));
   EXPECT_THAT(refusal({"exp1", "--preset", "tpu"}), HasSubstr("cpu or gpu"));
-  EXPECT_THAT(refusal({"exp1", "--preset", "gpu"}), HasSubstr("not in this version"));
   EXPECT_THAT(refusal({"exp1", "--set", "run.steps=5"}), HasSubstr("--steps"));
   EXPECT_THAT(refusal({"exp1", "--set", "run.steps = 5"}), HasSubstr("--steps"));
   EXPECT_EQ(refusal({"exp1", "--preset", "gpu", "--dry-run"}), "accepted");
+}
+
+std::vector<std::string> commands_in(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(ExperimentCommand, APresetForGpusComputesThereInBf16) {
+  for (const std::string& name : experiment_names()) {
+    const auto options = read({name, "--preset", "gpu", "--out", "out"});
+    ASSERT_TRUE(options.ok());
+    const auto runs = planned_runs(options->order);
+    const auto commands = commands_in(commands_on(options->devices, runs));
+    ASSERT_EQ(commands.size(), runs.size());
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      EXPECT_THAT(commands[i], EndsWith(" --out out/" + runs[i].arm + " --device cuda"));
+      EXPECT_EQ(config_of(runs[i]).model.precision, Precision::kBf16) << runs[i].arm;
+      EXPECT_THAT(arguments_on(options->devices, runs[i], RunState::kToResume),
+                  ElementsAre("train", "--resume", runs[i].directory, "--device", "cuda"));
+    }
+    const auto control = read({name, "--out", "out"});
+    ASSERT_TRUE(control.ok());
+    const auto runs_on_processors = planned_runs(control->order);
+    EXPECT_EQ(commands_on(control->devices, runs_on_processors), commands_text(runs_on_processors));
+    EXPECT_EQ(config_of(runs_on_processors[0]).model.precision, Precision::kFp32);
+  }
+}
+
+TEST(ExperimentCommand, SaysWithoutAGpuWhatEachCommandSaysAndWritesNothing) {
+  const DriverAnswers driver = ask_gpu_driver();
+  if (usable_devices(driver)) GTEST_SKIP() << "this machine has a GPU";
+  const Scratch scratch;
+  const std::string out = (scratch.path() / "there").string();
+  const auto options = read({"exp1", "--preset", "gpu", "--out", out});
+  ASSERT_TRUE(options.ok());
+  const auto ended = run_experiment(*options);
+  ASSERT_FALSE(ended.ok());
+  EXPECT_EQ(ended.failure().error, Error::kUsage);
+  EXPECT_EQ(ended.failure().message, settle_devices({"cuda"}, ask_gpu_driver).failure().message);
+  EXPECT_FALSE(std::filesystem::exists(out));
 }
 
 TEST(Experiments, HaveArmsThatAreConfigurations) {

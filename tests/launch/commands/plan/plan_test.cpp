@@ -8,12 +8,15 @@
 #include <gtest/gtest.h>
 
 #include "launch/interface.h"
+#include "runtime/base/text/quantity_words.h"
 #include "tests/runtime/data/scratch.h"
 
 namespace shoal::plan_test {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 Result<PlanOptions> read(const std::vector<std::string>& words) {
   const auto options = parse_options(command_named("plan"), words);
@@ -60,6 +63,35 @@ TEST(PlanCommand, ModelsThatPeopleKnowHaveTheirParameters) {
     EXPECT_EQ(sum - static_cast<std::uint64_t>(model.vocabulary) * static_cast<std::uint64_t>(model.width), parameters)
         << name;
   }
+}
+
+std::string memory_said(const std::vector<std::string>& words) {
+  const auto options = read(words);
+  EXPECT_TRUE(options.ok()) << (options ? "" : options.failure().message);
+  const auto plan = plan_run(options->order);
+  EXPECT_TRUE(plan.ok()) << (plan ? "" : plan.failure().message);
+  return memory_text(options->order, *plan);
+}
+
+TEST(PlanCommand, SaysWhatMemoryIsComparedWithAndWhatAGpuOfItHolds) {
+  const std::string config = std::string(SHOAL_SOURCE_DIR) + "/launch/configs/gpt2-small.toml";
+  EXPECT_EQ(memory_said({config}), "");
+  const auto plan = *plan_run(read({config})->order);
+  ASSERT_LT(plan.stages[0].on_gpu, plan.stages[0].credits.total_bytes);  // what a GPU holds, and a processor does not
+  const auto stage0 = plan.stages[0].on_gpu;
+  const auto stage1 = plan.stages[1].on_gpu;
+  ASSERT_LT(stage1, stage0);
+  EXPECT_THAT(memory_said({config, "--memory", std::to_string(stage0)}),
+              AllOf(HasSubstr("`fits` compares it with `slow behind`, and so do the settings that are named"),
+                    HasSubstr("If it is a GPU's, `on a GPU` counts: every stage fits.")));
+  EXPECT_THAT(memory_said({config, "--memory", std::to_string(stage0 - 1)}),
+              HasSubstr("no GPU of that memory holds stage 0 (" + size_text(stage0) + ")."));
+  EXPECT_THAT(memory_said({config, "--memory", std::to_string(stage1 - 1)}),
+              HasSubstr("holds stage 0 (" + size_text(stage0) + ") and stage 1 (" + size_text(stage1) + ")."));
+  EXPECT_THAT(memory_said({config, "--memory", "1T"}), Not(HasSubstr("settings")));
+  EXPECT_THAT(memory_said({config, "--speed", "a=1x1", "--speed", "b=1x1", "--memory", "a=1T", "--memory", "b=100M"}),
+              HasSubstr("no GPU of that memory holds stage"));
+  EXPECT_EQ(memory_said({config, "--gflops", "100"}), "");
 }
 
 TEST(PlanCommand, ALinkOfZeroIsWithoutLimit) {
@@ -116,6 +148,32 @@ TEST(PlanCommand, MeasuresARun) {
   const auto plan = plan_run(options->order);
   ASSERT_TRUE(plan.ok());
   EXPECT_NEAR(plan->time->total_s, 0.95, 1e-6);  // the run's own computing and commit
+}
+
+// Reads the speed of a run whose steps say that so many replicas computed.
+double measured_speed(const std::string& pipeline, const std::string& replicas) {
+  const Scratch scratch;
+  (void)scratch.file("config.toml", "[pipeline]\n" + pipeline);
+  std::string lines;
+  const std::string of_first = replicas == "null" ? "null" : "[1, 1]";
+  for (const std::string& of_step : {of_first, replicas, replicas, replicas}) {
+    lines += R"({"step":1,"step_ms":1000,"replicas":)" + of_step +
+             R"(,"time":{"forward":300,"backward":600,"reduce":10}})"
+             "\n";
+  }
+  (void)scratch.file("metrics.jsonl", lines);
+  const auto options = read({"--run", scratch.path().string()});
+  EXPECT_TRUE(options.ok()) << (options ? "" : options.failure().message);
+  return *options->order.kinds.at(0).multiply_adds_s;
+}
+
+TEST(PlanCommand, TheSpeedOfAReplicaIsThatOfTheReplicasThatComputed) {
+  const double alone = measured_speed("stages = 1\nreplicas = 1\n", "[1]");
+  EXPECT_DOUBLE_EQ(measured_speed("stages = 2\nreplicas = 2\n", "[1]"), alone);  // --single beside a run of 2 x 2
+  EXPECT_DOUBLE_EQ(measured_speed("stages = 2\nreplicas = [2, 1]\n", "[1]"), alone);
+  EXPECT_DOUBLE_EQ(measured_speed("stages = 2\nreplicas = 2\n", "[2, 2]"), alone / 4);
+  EXPECT_DOUBLE_EQ(measured_speed("stages = 2\nreplicas = 2\n", "[2, 1]"), alone / 3);  // a node is missing
+  EXPECT_DOUBLE_EQ(measured_speed("stages = 2\nreplicas = 2\n", "null"), alone / 4);    // not told
 }
 
 }  // namespace

@@ -95,5 +95,17 @@ TEST(SimulateCommand, MeasuresARun) {
   EXPECT_EQ(nothing.failure().error, Error::kUsage) << "as every command that is given no run";
 }
 
+TEST(SimulateCommand, ASingleProcessIsAStageOfItsOwn) {
+  const Scratch scratch;
+  (void)scratch.file("config.toml", "[model]\nlayers = 4\n[pipeline]\nstages = 2\nreplicas = 3\n");
+  (void)scratch.file("metrics.jsonl",
+                     R"({"step":1,"step_ms":60,"replicas":[1],"time":{"forward":10,"backward":20,"reduce":20}})"
+                     "\n");
+  const auto options = read({"--run", scratch.path().string()});
+  ASSERT_TRUE(options.ok()) << options.failure().message;
+  EXPECT_EQ(options->order->workload.layers, 4U);
+  EXPECT_EQ(options->order->network.workers, 2U);
+}
+
 }  // namespace
 }  // namespace shoal::simulate_test
