@@ -149,6 +149,7 @@ void tick(Self self) {
   }
   setup.clip_norm = settings.config.optim.clip_norm;
   setup.collective = settings.collective;
+  setup.collective_lack = settings.collective_lack;
   return setup;
 }
 

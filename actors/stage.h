@@ -35,7 +35,8 @@ struct StageSettings {
   // Called once, on the thread that will hand in jobs.
   MakeJobRunner make_runner;
   std::optional<CollectiveOffer> collective = {};  // what this process has for sums on its device
-  MakeCollectiveRunner make_collective = {};       // set with it; called once
+  std::string collective_lack = {};                // why it has nothing, where the run wishes for it
+  MakeCollectiveRunner make_collective = {};       // set with `collective`; called once
   std::optional<TensorBlob> image;                 // a state to load at the start
   std::shared_ptr<Tracer> tracer = nullptr;        // none: this process keeps no trace
   std::shared_ptr<ActorBoard> board = nullptr;

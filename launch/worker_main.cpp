@@ -5,8 +5,10 @@
 #include "launch/commands/run/device_memory.h"
 #include "launch/inherited.h"
 #include "launch/interface.h"
+#include "launch/processes/run_directory.h"
 #include "launch/say.h"
 #include "launch/subcommands.h"
+#include "runtime/base/machine/thread_room.h"
 #include "runtime/base/text/quantity_words.h"
 #include "runtime/device/gemm_choice.h"
 #include "runtime/device/nccl/nccl_library.h"
@@ -35,7 +37,8 @@ const CommandSpec& features_command() {
 Result<int> print_features(const Options& options) {
   if (!options.has(kWithoutGpuPart)) {
     const auto plugin = open_plugin(program_folder() + "/" + kDevicePluginFile);
-    print("cuda ", plugin ? "yes" : "no " + plugin.failure().message, "\n");
+    const bool is_damaged = !plugin && plugin.failure().error == Error::kInvalidData;
+    print("cuda ", plugin ? "yes" : (is_damaged ? "damaged " : "no ") + plugin.failure().message, "\n");
   }
   const auto nccl = open_nccl();
   print("nccl ", nccl ? "yes" : "no " + nccl.failure().message, "\n");
@@ -60,8 +63,16 @@ Result<int> print_speed(const Options&) {
   return 0;
 }
 
+// A library that is refused a thread ends the process, or hangs. What cannot be read of the run, the command itself
+// says.
+Status check_threads_of(const std::string& run_directory) {
+  const auto config = read_run_config(run_directory);
+  return config ? check_thread_room(threads_to_compute(static_cast<std::size_t>(config->run.threads))) : Status(Done{});
+}
+
 template <auto kCommand, class Options>
 Result<int> on_its_device(const Options& options) {
+  if (const auto room = check_threads_of(options.run_directory); !room) return room.failure();
   return run_on_device(options.device, [&options] { return kCommand(options); });
 }
 

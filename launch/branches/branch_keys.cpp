@@ -34,6 +34,10 @@ const std::map<std::string_view, std::string>& reasons_of_keys() {
 // run that diverges in bf16 may go on in fp32. Without a branch the precision stays, for bits are promised of a run.
 bool is_of_branches(const ConfigKey& key) { return key.path() == "model.precision"; }
 
+bool sums_integers(const Config& config) {
+  return config.sync.mode == SyncMode::kEveryStep && config.sync.reduction == Reduction::kExact;
+}
+
 }  // namespace
 
 KeyRule rule_of(const ConfigKey& key) {
@@ -46,6 +50,11 @@ KeyRule rule_of(const ConfigKey& key) {
     return {KeyFreedom::kNever, found->second};
   }
   return {KeyFreedom::kOnABranch, {}};
+}
+
+KeyRule rule_between(const ConfigKey& key, const Config& was, const Config& now) {
+  const bool has_equal_bits = key.path() == "sync.backend" && sums_integers(was) && sums_integers(now);
+  return has_equal_bits ? KeyRule{KeyFreedom::kFree, {}} : rule_of(key);
 }
 
 std::vector<KeyChange> changes_between(const Config& was, const Config& now) {

@@ -27,7 +27,7 @@ struct Refused {
 Refused refused_of(const Config& was, const Config& now) {
   Refused refused;
   for (const ConfigKey* key : keys_that_differ(was, now)) {
-    const KeyRule rule = rule_of(*key);
+    const KeyRule rule = rule_between(*key, was, now);
     if (rule.freedom == KeyFreedom::kNever) {
       refused.never += compose(refused.never.empty() ? "" : "; ", key->path(), " (", rule.why, ")");
     }
@@ -159,9 +159,10 @@ Result<BranchTurn> turn_of(const BranchPlan& plan, const BegunBranch& begun) {
   const BranchRecord& record = begun.record;
   const bool is_other = plan.wish.name != record.name;
   if (is_other && !begun.is_half_made) return BranchTurn::kBegin;
-  const bool sets_otherwise = std::ranges::any_of(plan.changes, [](const KeyChange& change) {
+  // What another change would take the freedom from, as that of sync.reduction does, counts by that other change.
+  const bool sets_otherwise = std::ranges::any_of(plan.changes, [&plan](const KeyChange& change) {
     const ConfigKey* key = find_config_key(change.key);
-    return key != nullptr && rule_of(*key).freedom != KeyFreedom::kFree;
+    return key != nullptr && rule_between(*key, plan.was, plan.was).freedom != KeyFreedom::kFree;
   });
   const bool is_elsewhere = plan.wish.from.value_or(record.step) != record.step;
   if (!is_other && !sets_otherwise && !is_elsewhere) return BranchTurn::kGoOn;

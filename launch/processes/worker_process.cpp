@@ -183,11 +183,16 @@ std::unique_ptr<JobRunner> make_runner(const ExecutorConfig& wanted, const Spawn
   return run_later(std::move(executor), late, tell, std::move(settings));
 }
 
-// Gives the stage what it sums by on its device, if it has anything. A call of the library that lasts a minute does not
-// come back, and ends the process.
+// Gives the stage what it sums by on its device, if the run wishes for that, or says why it has nothing. A call of the
+// library that lasts a minute does not come back, and ends the process.
 void add_collective(StageSettings& settings, const std::string& device, const EndProcess& end_process) {
+  if (settings.config.sync.backend != SyncBackend::kNccl) return;
   auto wiring = wire_collective(settings.config, device, settings.order.stage, end_process);
-  if (!wiring) return;
+  if (!wiring) {
+    settings.collective_lack = wiring.failure().message;
+    log_warn(compose("stage/", settings.order.stage), "sums go over the ring: ", settings.collective_lack);
+    return;
+  }
   settings.collective = wiring->offer;
   settings.make_collective = std::move(wiring->make);
 }

@@ -86,7 +86,9 @@ SyncGroupEffects SyncGroupCore::follow(const JournalEntry& entry, Instant now) {
       hints_.forget_all_answered();
       hints_.ignore_all_answered_until(now + first_interval());
     }
-    survey_.keep_members([this](Incarnation replica) { return view_.stage_of(replica) == config_.stage; });
+    const auto is_member = [this](Incarnation replica) { return view_.stage_of(replica) == config_.stage; };
+    survey_.keep_members(is_member);
+    choice_.keep_members(is_member);
     missing_.leave_out(view_.quarantined());
     if (order_) begin_anew(now, what_changed(entry));
   }
@@ -106,6 +108,7 @@ SyncGroupEffects SyncGroupCore::hear(const Progress& progress, Instant now) {
     sum_came_to_nothing(now, {RunEventKind::kSumFailed,
                               compose("step ", step(), ": replica ", progress.member, ": ", progress.failure)});
   } else if (is_of_this_step) {
+    if (!progress.failure.empty()) choice_.hear_lack(progress.member, progress.failure);
     const bool moves_the_sum = sum_.hear(progress, now);
     if (has_more || moves_the_sum) hints_.moved(now);
     sum_.obeyed(progress.member, order.epoch);

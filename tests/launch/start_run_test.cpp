@@ -233,6 +233,17 @@ TEST_F(StartRun, ABackendIsWarnedOfWhereTheSumsOfStepsGoAnotherWay) {
   EXPECT_EQ(chosen->warning, "");
 }
 
+TEST_F(StartRun, AnExactRunGoesOnOverTheRingWithoutABranch) {
+  leave_run("nccl", {"sync.backend=nccl", "sync.private_network=127.0.0.0/8", "sync.reduction=exact"});
+  const auto chosen = choose_run(resumed("nccl", {"sync.backend=ring"}), here_);
+  ASSERT_TRUE(chosen.ok()) << chosen.failure().message;
+  EXPECT_EQ(chosen->config.sync.backend, SyncBackend::kRing);
+  EXPECT_FALSE(chosen->branch);
+  EXPECT_THAT(refusal(resumed("nccl", {"sync.backend=ring", "sync.reduction=fast"})),
+              AllOf(HasSubstr("sync.reduction"), HasSubstr("--branch NAME")))
+      << "control";
+}
+
 TEST_F(StartRun, WhatOneProcessLeavesOutIsWarnedOf) {
   RunChoice choice{{}, {"pipeline.activations=bf16"}, {}, false, {}};
   EXPECT_EQ(choose_run(choice, here_)->warning, "");

@@ -42,6 +42,35 @@ TEST(Threads, ThatTheSystemRefusesEndACommandWithASentence) {
   EXPECT_TRUE(is_told(node)) << node.err();
 }
 
+// One process with eight compute threads, and what asks its model: without room for them each says so, and a run that
+// cannot begin leaves nothing.
+TEST(Threads, ThatOneProcessLacksEndItWithASentence) {
+  ProcessScene scene;
+  const SmallRun small{1, 1, 2, {"run.threads=8"}};
+  constexpr int kOthers = static_cast<int>(threads_to_compute(8));  // beside the first
+  const auto started_with = [&scene](int limit, const std::vector<std::string>& words) -> Program& {
+    return scene.start_program(with_limit(scene, limit, words));
+  };
+  const auto refused = train(scene, "refused", small, {"--single"});
+  Program& lacking = started_with(4, refused);
+  EXPECT_EQ(lacking.wait(Milliseconds(20'000)), 2) << lacking.err();
+  EXPECT_TRUE(is_told(lacking)) << lacking.err();
+  EXPECT_FALSE(std::filesystem::exists(scene.run("refused") / "config.toml"));
+  Program& enough = started_with(1 + kOthers, train(scene, "run", small, {"--single"}));
+  ASSERT_EQ(enough.wait(kRunLimit), 0) << "control: " << enough.err();
+  const std::string run = scene.run();
+  for (const auto& words : {std::vector<std::string>{"eval", run, "--batches", "1"},
+                            std::vector<std::string>{"sample", run, "--prompt", "a", "--tokens", "2"}}) {
+    for (const int limit : {1, 4, kOthers}) {
+      Program& asking = started_with(limit, words);
+      EXPECT_EQ(asking.wait(Milliseconds(20'000)), 2) << words[0] << " " << limit << ": " << asking.err();
+      EXPECT_TRUE(is_told(asking)) << words[0] << " " << limit << ": " << asking.err();
+    }
+    Program& answered = started_with(1 + kOthers, words);
+    EXPECT_EQ(answered.wait(kRunLimit), 0) << "control: " << words[0] << ": " << answered.err();
+  }
+}
+
 std::size_t threads_of(pid_t pid) {
   std::error_code gone;
   std::filesystem::directory_iterator tasks("/proc/" + std::to_string(pid) + "/task", gone);

@@ -61,6 +61,7 @@ std::vector<Feature> features_of(const std::string& lines) {
         std::find_if(features.begin(), features.end(), [&](const auto& one) { return one.name == name; });
     if (found == features.end()) continue;
     found->is_there = verdict == "yes";
+    found->is_damaged = verdict == "damaged";
     found->why_not.clear();
     std::getline(words, found->why_not);
   }

@@ -30,7 +30,7 @@ struct Feature {
   std::string name;
   bool is_there = false;  // built in, and the worker can load it
   std::string why_not;
-  bool is_damaged = false;  // its file is there, and ends whoever opens it
+  bool is_damaged = false;  // its file is there, and is cut, or ends whoever opens it
 };
 
 // Says whether this machine can use a feature of the build, for shoal doctor.
@@ -44,7 +44,7 @@ struct FeatureUse {
                                                    const Result<std::vector<GpuFacts>>& devices,
                                                    const std::string& bf16_units);
 
-// Reads the worker's lines, NAME yes or NAME no WHY. A feature without a line is not there.
+// Reads the worker's lines: NAME yes, NAME no WHY or NAME damaged WHY. A feature without a line is not there.
 [[nodiscard]] std::vector<Feature> features_of(const std::string& lines);
 
 // Option of the worker's `features`: no line of cuda, and the part for GPUs is not opened.

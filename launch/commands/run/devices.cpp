@@ -82,8 +82,8 @@ Status check_collective_devices(const std::vector<std::string>& devices,
   return fail(
       Error::kUsage,
       "sync.backend = \"nccl\": NCCL sums on GPUs, and this run computes on processors; give each replica a GPU "
-      "of its own (--device cuda), or take sync.backend = \"ring\" (with --resume also --branch NAME: in fast "
-      "mode a ring adds up in another order)");
+      "of its own (--device cuda), or take sync.backend = \"ring\" (with --resume and sync.reduction = \"fast\" also "
+      "--branch NAME: a ring adds up in another order)");
 }
 
 std::string idle_devices_warning(const std::vector<std::string>& devices, std::uint64_t nodes) {

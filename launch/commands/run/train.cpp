@@ -147,6 +147,13 @@ Result<TrainOptions> with_devices_settled(const TrainOptions& given) {
   return options;
 }
 
+// Threads are asked for before anything is written.
+Status check_threads(const TrainOptions& options, const Config& config) {
+  if (options.is_single) return check_thread_room(threads_to_compute(static_cast<std::size_t>(config.run.threads)));
+  if (auto status = check_open_files(open_files_allowed()); !status) return status;
+  return check_thread_room(threads_of_run(nodes_of(options, config)));
+}
+
 // Some of what the run is computed on is this machine's processor. A GPU's units are asked about with its executor.
 bool has_processor(const std::vector<std::string>& devices) {
   const auto is_gpu = [](const std::string& device) { return device.starts_with("cuda:"); };
@@ -190,10 +197,8 @@ Result<int> run_train(const TrainOptions& given) {
   if (needs_gpus) {
     if (auto status = check_collective_devices(options.devices, sums_on_processors); !status) return status.failure();
   }
+  if (auto status = check_threads(options, chosen->config); !status) return status.failure();
   if (!options.is_single) {
-    if (auto status = check_open_files(open_files_allowed()); !status) return status.failure();
-    const std::size_t threads = threads_of_run(nodes_of(options, chosen->config));
-    if (auto status = check_thread_room(threads); !status) return status.failure();
     if (auto status = check_sums_can_travel(chosen->config); !status) return status.failure();
   }
   const auto hold = enter_run(*chosen, options.stop_at_step);

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
-#include "runtime/base/log.h"
 #include "runtime/base/machine/private_network.h"
 #include "runtime/device/nccl/nccl_runner.h"
 #include "runtime/device/plugin/load_plugin.h"
@@ -26,7 +25,7 @@ using Library = std::shared_ptr<const NcclLibrary>;
   if (!network) return network.failure();
   const auto interface = interface_in(*network, interfaces_of_this_machine());
   if (!interface) {
-    return fail(Error::kUsage, compose("this machine has no address in the private network ", private_network));
+    return fail(Error::kUsage, compose("its machine has no address in the private network ", private_network));
   }
   static const std::string chosen = "=" + *interface;
   const char* const family = network->is_v6 ? "AF_INET6" : "AF_INET";
@@ -36,20 +35,36 @@ using Library = std::shared_ptr<const NcclLibrary>;
 }
 
 // Returns a name of the device that no other device has.
-[[nodiscard]] Result<std::string> unique_name_of(const DeviceName& device, StageId stage, const NcclLibrary& library) {
+[[nodiscard]] Result<std::string> unique_name_of(const DeviceName& device, StageId stage) {
   if (device.kind == DeviceKind::kCuda) return device_plugin()->identity(device.index);
-  if (!library.sums_host_memory()) return fail(Error::kUsage, "NCCL sums on GPUs, and this process has none");
   return compose("host ", ::gethostid(), " process ", ::getpid(), " stage ", stage);
 }
 
-[[nodiscard]] Result<CollectiveWiring> wire(const Config& config, const std::string& device, StageId stage,
-                                            std::function<void(const std::string&)> end_process) {
-  if (auto status = stay_in(config.sync.private_network); !status) return status.failure();
+// Opened once; by a process with a GPU after it knows its interface.
+[[nodiscard]] const Result<Library>& nccl_library() {
   static const Result<Library> library = open_nccl();
-  if (!library) return library.failure();
+  return library;
+}
+
+// Tests have a library that sums on processors. A process without a GPU lacks it whether there is a library or not.
+[[nodiscard]] Status check_has_gpu(const DeviceName& device) {
+  if (device.kind == DeviceKind::kCuda) return Done{};
+  const bool sums_on_processors = nccl_library() && (*nccl_library())->sums_host_memory();
+  return sums_on_processors ? Status(Done{})
+                            : fail(Error::kUsage, "NCCL sums on GPUs, and the replica computes on a processor");
+}
+
+}  // namespace
+
+Result<CollectiveWiring> wire_collective(const Config& config, const std::string& device, StageId stage,
+                                         std::function<void(const std::string&)> end_process) {
   const auto name = parse_device(device);
   if (!name) return name.failure();
-  const auto identity = unique_name_of(*name, stage, **library);
+  if (auto status = check_has_gpu(*name); !status) return status.failure();
+  if (auto status = stay_in(config.sync.private_network); !status) return status.failure();
+  const Result<Library>& library = nccl_library();
+  if (!library) return library.failure();
+  const auto identity = unique_name_of(*name, stage);
   if (!identity) return identity.failure();
   NcclRunnerSettings settings;
   settings.library = *library;
@@ -68,17 +83,6 @@ using Library = std::shared_ptr<const NcclLibrary>;
     return run_nccl(std::move(own));
   };
   return wiring;
-}
-
-}  // namespace
-
-std::optional<CollectiveWiring> wire_collective(const Config& config, const std::string& device, StageId stage,
-                                                std::function<void(const std::string&)> end_process) {
-  if (config.sync.backend != SyncBackend::kNccl) return std::nullopt;
-  auto wiring = wire(config, device, stage, std::move(end_process));
-  if (wiring) return std::move(*wiring);
-  log_warn(compose("stage/", stage), "sums go over the ring: ", wiring.failure().message);
-  return std::nullopt;
 }
 
 }  // namespace shoal

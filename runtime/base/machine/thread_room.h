@@ -19,6 +19,10 @@ inline constexpr std::size_t kThreadsOfStorage = 21;
 inline constexpr std::size_t kThreadsOfWorker = 21;
 inline constexpr std::size_t kThreadsOfKeeper = 1;
 
+// Threads that a process without actors starts to compute with so many (run.threads), its first one not included:
+// libraries keep two pools of them.
+[[nodiscard]] constexpr std::size_t threads_to_compute(std::size_t threads) { return 2 * (threads - 1); }
+
 // Starts so many threads at once, beside those that are there, and ends them. kUsage: the system refuses one of them;
 // the sentence says what raises each limit.
 [[nodiscard]] Status check_thread_room(std::size_t wanted);

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -10,6 +11,7 @@
 #include "runtime/base/machine/bf16_units.h"
 #include "runtime/base/machine/gpu_driver.h"
 #include "runtime/device/gemm_choice.h"
+#include "runtime/device/plugin/library_files.h"
 #include "runtime/executor/device_name.h"
 
 namespace shoal {
@@ -20,10 +22,20 @@ const DevicePlugin* opened = nullptr;  // by this process; set once, before any 
 [[nodiscard]] Status prepare_cuda(int index, const std::string& folder) {
   if (const auto facts = usable_device(ask_gpu_driver(), index); !facts) return facts.failure();
   const auto plugin = open_plugin(folder + "/" + kDevicePluginFile);
-  if (!plugin) return plugin.failure();
+  if (!plugin) return fail(Error::kUsage, plugin.failure().message);
   if (auto ready = (*plugin)->prepare(index); !ready) return ready;
   opened = *plugin;
   return Done{};
+}
+
+[[nodiscard]] Status check_is_whole(const std::string& path) {
+  const char* const library_path = std::getenv("LD_LIBRARY_PATH");
+  const auto damaged = find_damaged_file(path, library_path == nullptr ? "" : library_path);
+  if (!damaged) return Done{};
+  const std::string which = damaged->path == path ? compose("the part for GPUs, ", path, ", is")
+                                                  : compose("the part for GPUs needs ", damaged->path, ", which is");
+  return fail(Error::kInvalidData,
+              compose(which, " cut or damaged (", damaged->why, "): build or install it anew, by launch/set-up all"));
 }
 
 }  // namespace
@@ -34,6 +46,7 @@ Result<const DevicePlugin*> open_plugin(const std::string& path) {
     return fail(Error::kUsage, compose("this build has no part for GPUs (", path,
                                        " is not there): build it on a machine with the CUDA toolkit"));
   }
+  if (auto whole = check_is_whole(path); !whole) return whole.failure();
   void* const module = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (module == nullptr) return fail(Error::kUsage, compose("the part for GPUs cannot be loaded: ", ::dlerror()));
   const auto* plugin = static_cast<const DevicePlugin*>(::dlsym(module, kDevicePluginSymbol));

@@ -13,7 +13,7 @@
 namespace shoal {
 
 // Opens the module at `path` and compares builds. Errors: kUsage; the file is missing, cannot be loaded, is no such
-// module, or is of another build.
+// module, or is of another build; kInvalidData, it or a library that it needs is cut or damaged.
 [[nodiscard]] Result<const DevicePlugin*> open_plugin(const std::string& path);
 
 // Before the first computation of a process that serves `device`: cpu, paced:MS, or cuda:N, which opens the module

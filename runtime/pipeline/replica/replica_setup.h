@@ -42,6 +42,7 @@ struct ReplicaSetup {
   double clip_norm = 0;                   // of an own sum; 0: off
   std::size_t bucket_bytes = kBucketBytes;
   std::optional<CollectiveOffer> collective = {};  // that its process has for it, without a communicator
+  std::string collective_lack = {};                // why there is none, where the run wishes for one
 };
 
 enum class Phase : std::uint8_t { kOpen, kFrozen, kReduced };

@@ -51,8 +51,7 @@ void StepAgreement::hear(const Prepare& order, ReplicaTurn& turn) {
   const ReplicaStanding& self = turn.replica();
   switch (orders_.judge(order, self)) {
     case StepOrders::Verdict::kIgnore: return;
-    case StepOrders::Verdict::kRepeat:
-      return turn.send(to_sync_group(self.setup.stage), manifest_of(self.order_id(), self.setup));
+    case StepOrders::Verdict::kRepeat: return send_manifest(self.order_id(), turn);
     case StepOrders::Verdict::kObey: break;
   }
   const bool has_missed_a_zero = orders_.has_missed_a_zero(order);
@@ -61,13 +60,25 @@ void StepAgreement::hear(const Prepare& order, ReplicaTurn& turn) {
 }
 
 void StepAgreement::hear(const ManifestMade& fact, ReplicaTurn& turn) {
-  const ReplicaStanding& self = turn.replica();
   const OrderId& order = fact.wanted.order.order;
   enter(order, StepOrders::Kind::kPrepare, Phase::kFrozen, turn);
   manifest_ = fact.entries;
   in_flight_ = fact.in_flight;
-  turn.send(to_sync_group(self.setup.stage), manifest_of(order, self.setup));
+  send_manifest(order, turn);
   if (fact.wanted.has_missed_a_zero) turn.run(ZeroJob{}, Activity::kReduce);
+}
+
+// A manifest that offers nothing does not say why: what goes before it on the same way does (P-18b).
+void StepAgreement::send_manifest(const OrderId& order, ReplicaTurn& turn) const {
+  const ReplicaSetup& setup = turn.replica().setup;
+  Manifest manifest = manifest_of(order, setup);
+  const std::string& lack = offers_none_ ? offers_none_because_ : setup.collective_lack;
+  if (!manifest.collective && !lack.empty()) {
+    Progress why{order, setup.self, static_cast<std::uint32_t>(manifest_.size())};
+    why.failure = lack;
+    turn.send(to_sync_group(setup.stage), std::move(why));
+  }
+  turn.send(to_sync_group(setup.stage), std::move(manifest));
 }
 
 Manifest StepAgreement::manifest_of(const OrderId& order, const ReplicaSetup& setup) const {
@@ -161,7 +172,10 @@ void StepAgreement::hear_news(const CollectiveSummed& summed, ReplicaTurn& turn)
 void StepAgreement::hear_news(const CollectiveFailed& failed, ReplicaTurn& turn) {
   const ReplicaSetup& setup = turn.replica().setup;
   communicator_ = {};
-  offers_none_ = offers_none_ || failed.is_for_good;
+  if (failed.is_for_good) {
+    offers_none_ = true;
+    offers_none_because_ = failed.reason;
+  }
   Progress news{failed.order, setup.self, static_cast<std::uint32_t>(manifest_.size())};
   news.failure = failed.reason;
   turn.send(to_sync_group(setup.stage), std::move(news));

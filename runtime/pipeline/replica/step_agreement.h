@@ -63,6 +63,7 @@ class StepAgreement final : public StageAgreement {
   void hear_news(const CollectiveIdMade& made, ReplicaTurn& turn);
   void hear_news(const CollectiveSummed& summed, ReplicaTurn& turn);
   void hear_news(const CollectiveFailed& failed, ReplicaTurn& turn);
+  void send_manifest(const OrderId& order, ReplicaTurn& turn) const;
   [[nodiscard]] Manifest manifest_of(const OrderId& order, const ReplicaSetup& setup) const;
   void take_waiting(ReplicaTurn& turn);
   void tell_how_far(ReplicaTurn& turn);
@@ -78,7 +79,8 @@ class StepAgreement final : public StageAgreement {
   CollectiveReduction* collective_ = nullptr;  // sum_, where a library makes it
   Epoch communicator_;                         // that this member holds; 0.0: none
   std::uint32_t communicator_size_ = 0;
-  bool offers_none_ = false;  // its process makes no communicator any more
+  bool offers_none_ = false;         // its process makes no communicator any more,
+  std::string offers_none_because_;  // for this reason
   SumProgress news_;
   HeldParts early_{kHeldPartsMax};
   std::optional<Reduced> reduced_;  // what was sent, for its repeats

@@ -9,21 +9,6 @@
 namespace shoal {
 namespace {
 
-// Nothing: all of them can sum on devices of their own, with one library.
-[[nodiscard]] std::optional<std::string> lack_of(const CollectiveOffers& offers) {
-  const auto& [first_member, first] = *offers.begin();
-  std::map<std::string, Incarnation> devices;
-  for (const auto& [member, offer] : offers) {
-    if (!offer) return compose("replica ", member, " sums by its connections alone");
-    if (first && offer->library != first->library) {
-      return compose("replica ", member, " has ", offer->library, ", and replica ", first_member, " ", first->library);
-    }
-    const auto [other, is_own] = devices.emplace(offer->device, member);
-    if (!is_own) return compose("replicas ", other->second, " and ", member, " share one device");
-  }
-  return std::nullopt;
-}
-
 [[nodiscard]] bool hold_the_same(const CollectiveOffers& offers) {
   const CollectiveOffer& first = *offers.begin()->second;
   return first.communicator != Epoch{} && first.size == offers.size() &&
@@ -33,6 +18,33 @@ namespace {
 
 }  // namespace
 
+// Without the number of a replica where all say the same: another one in its place is no news then.
+std::string CollectiveChoice::lack_of_offers(const CollectiveOffers& offers) const {
+  const auto first = std::ranges::find_if(offers, [](const auto& entry) { return !entry.second; });
+  const auto said = lacks_.find(first->first);
+  if (said == lacks_.end()) return compose("replica ", first->first, " sums by its connections alone");
+  const bool is_common = std::ranges::all_of(offers, [&](const auto& entry) {
+    const auto own = lacks_.find(entry.first);
+    return !entry.second && own != lacks_.end() && own->second == said->second;
+  });
+  return is_common ? said->second : compose("replica ", first->first, ": ", said->second);
+}
+
+// What a member lacks altogether goes before what two of them cannot do with each other.
+std::optional<std::string> CollectiveChoice::lack_of(const CollectiveOffers& offers) const {
+  if (std::ranges::any_of(offers, [](const auto& entry) { return !entry.second; })) return lack_of_offers(offers);
+  const auto& [first_member, first] = *offers.begin();
+  std::map<std::string, Incarnation> devices;
+  for (const auto& [member, offer] : offers) {
+    if (offer->library != first->library) {
+      return compose("replica ", member, " has ", offer->library, ", and replica ", first_member, " ", first->library);
+    }
+    const auto [other, is_own] = devices.emplace(offer->device, member);
+    if (!is_own) return compose("replicas ", other->second, " and ", member, " share one device");
+  }
+  return std::nullopt;
+}
+
 SumChoice CollectiveChoice::choose(const Epoch& order, const CollectiveOffers& offers, Instant now) {
   SumChoice chosen = weigh(order, offers, now);
   made_by_ = !chosen.communicator ? MadeBy::kRing : *chosen.communicator == order ? MadeBy::kNew : MadeBy::kKept;
@@ -40,7 +52,8 @@ SumChoice CollectiveChoice::choose(const Epoch& order, const CollectiveOffers& o
 }
 
 SumChoice CollectiveChoice::weigh(const Epoch& order, const CollectiveOffers& offers, Instant now) {
-  const bool is_wanted = std::ranges::any_of(offers, [](const auto& entry) { return entry.second.has_value(); });
+  const bool is_wanted = std::ranges::any_of(
+      offers, [this](const auto& entry) { return entry.second.has_value() || lacks_.contains(entry.first); });
   if (!is_wanted) return {};
   if (const auto lack = lack_of(offers)) return {std::nullopt, compose("sums go over the ring: ", *lack)};
   const CollectiveOffer& offer = *offers.begin()->second;

@@ -77,6 +77,55 @@ TEST(BranchPlan, WhatStaysSaysWhy) {
   EXPECT_THAT(refusal({"model.layers=6", "optim.lr=0.5"}, true), Not(HasSubstr("--branch NAME")));
 }
 
+const std::string kNetwork = "sync.private_network=10.0.0.0/8";
+
+// Says how a run refuses another backend for its sums, without a branch; empty: it takes it.
+std::string refusal_of_backend(const std::vector<std::string>& common, const std::string& was, const std::string& now) {
+  const auto with = [&](const std::string& backend) {
+    std::vector<std::string> sets = common;
+    sets.insert(sets.end(), {kNetwork, "sync.backend=" + backend});
+    return config_with(sets);
+  };
+  const auto checked = check_changes(with(was), with(now), false, "FILE");
+  return checked.ok() ? "" : checked.failure().message;
+}
+
+TEST(BranchPlan, AnotherBackendAsksForABranchOnlyWhereItAddsUpToOtherBits) {
+  const auto needs_branch = HasSubstr("sync.backend may change on a branch");
+  for (const auto& [was, now] : {std::pair{"nccl", "ring"}, {"ring", "nccl"}, {"owner", "nccl"}, {"ring", "owner"}}) {
+    EXPECT_EQ(refusal_of_backend({"sync.reduction=exact"}, was, now), "") << was << " to " << now;
+    EXPECT_THAT(refusal_of_backend({"sync.reduction=fast"}, was, now), needs_branch) << was << " to " << now;
+  }
+  for (const std::string reduction : {"sync.reduction=exact", "sync.reduction=fast"}) {
+    EXPECT_THAT(refusal_of_backend({"sync.mode=diloco", reduction}, "ring", "owner"), needs_branch) << "float32";
+  }
+  const Config exact = config_with({kNetwork, "sync.backend=nccl", "sync.reduction=exact"});
+  const auto refusal_beside = [&exact](const std::string& other) {
+    return check_changes(exact, config_with({kNetwork, "sync.reduction=exact", other}), false, "FILE")
+        .failure()
+        .message;
+  };
+  EXPECT_THAT(refusal_beside("optim.lr=0.5"), AllOf(HasSubstr("optim.lr may change"), Not(HasSubstr("sync.backend"))));
+  EXPECT_THAT(refusal_beside("sync.reduction=fast"), HasSubstr("sync.reduction, sync.backend may change on a branch"));
+}
+
+// A change that is free may stand beside those that the branch was begun with: the command is the same.
+TEST(BranchPlan, AFreeChangeOfTheBackendRepeatsTheCommandOfABranch) {
+  const std::vector<std::string> sets = {kNetwork, "optim.lr=0.5", "sync.backend=nccl"};
+  const auto turn = [&](const std::string& reduction) {
+    std::vector<std::string> all = sets;
+    all.push_back(reduction);
+    const Config was = config_with(all);
+    all.push_back("sync.backend=ring");
+    const BegunBranch begun{{"b", Branch{1}, 10, {{"optim.lr", "0.001", "0.5"}}, ""}, true};
+    return turn_of({{"b", {}}, was, changes_between(was, config_with(all))}, begun);
+  };
+  const auto free = turn("sync.reduction=exact");
+  ASSERT_TRUE(free.ok()) << free.failure().message;
+  EXPECT_EQ(*free, BranchTurn::kGoOn);
+  EXPECT_FALSE(turn("sync.reduction=fast").ok()) << "control";
+}
+
 TEST(BranchPlan, AWishHasANameThatAFileCanHave) {
   EXPECT_FALSE(branch_wish({}, {})->has_value());
   EXPECT_EQ((*branch_wish("lower-lr", 10))->from, 10U);

@@ -12,6 +12,7 @@ namespace shoal::collective_death_test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 constexpr int kSteps = 30;
 
@@ -103,6 +104,29 @@ TEST(Nccl, IsRefusedWhereThereIsNoGpu) {
   Program& program = scene.start(train(scene, "run", exact(1, 2)));
   EXPECT_EQ(program.wait(kRunLimit), 2);
   EXPECT_THAT(program.err(), HasSubstr("NCCL sums on GPUs, and this run computes on processors"));
+}
+
+// Nodes that are started apart from their spawner may have none: their stages sum over the ring, and each says so once.
+TEST(Nccl, NodesWithoutAGpuTakeTheRingAndAPersonIsTold) {
+  ProcessScene scene;
+  std::vector<std::string> words{"spawner", "--out", scene.run().string()};
+  for (auto& word : settings_of(scene, exact(2, 2))) words.push_back(std::move(word));
+  Program& spawner = scene.start(std::move(words));
+  const auto join = wait_for_join_words(spawner);
+  ASSERT_FALSE(join.empty()) << spawner.err();
+  for (const char* const name : {"node1", "node2", "node3", "node4"}) {
+    auto node = join;
+    node.insert(node.end(), {"--name", name});
+    scene.start(std::move(node));
+  }
+  ASSERT_EQ(spawner.wait(kRunLimit), 0) << spawner.err();
+  std::vector<std::string> told;
+  for (const EventLine& event : scene.records().events) {
+    if (event.event == "sums_chosen") told.push_back(event.subject + ": " + event.reason);
+  }
+  const std::string why = "sums go over the ring: NCCL sums on GPUs, and the replica computes on a processor";
+  EXPECT_THAT(told, UnorderedElementsAre("sync_group/0: " + why, "sync_group/1: " + why));
+  EXPECT_THAT(spawner.err(), HasSubstr("[sums_chosen] sync_group/0: " + why));
 }
 
 }  // namespace

@@ -51,6 +51,14 @@ TEST(Versions, APartForGpusThatEndsTheWorkerIsDamaged) {
   EXPECT_EQ(asked, 1) << "who answers is not asked again";
 }
 
+TEST(Versions, AWorkerTellsOfADamagedPartThatItDidNotOpen) {
+  const auto features = features_of("cuda damaged the part for GPUs is cut\nnccl no there is none\n");
+  EXPECT_FALSE(named(features, "cuda").is_there);
+  EXPECT_TRUE(named(features, "cuda").is_damaged);
+  EXPECT_EQ(named(features, "cuda").why_not, "the part for GPUs is cut");
+  EXPECT_FALSE(named(features, "nccl").is_damaged) << "control";
+}
+
 TEST(Versions, AWorkerThatCannotRunIsNotBlamedOnThePartForGpus) {
   const Result<std::string> killed = fail(Error::kInternal, "/bin/shoal-worker was ended by signal 4");
   for (const Feature& feature : features_told(killed, "/x", [&] { return killed; })) {

@@ -15,6 +15,7 @@
 namespace shoal::load_plugin_test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -34,6 +35,26 @@ TEST(LoadPlugin, RefusesWhatIsNotThisBuildsModule) {
   EXPECT_THAT(refusal("tests_plugin_nothing.so"), HasSubstr("is no part of this program"));
   EXPECT_THAT(refusal("tests_plugin_absent.so"), HasSubstr("build it on a machine with the CUDA toolkit"));
   EXPECT_THAT(refusal("shoal"), HasSubstr("cannot be loaded"));
+}
+
+// A real library whose copy ended early. Whoever opened it would be ended by SIGBUS.
+TEST(LoadPlugin, RefusesAModuleThatIsCut) {
+  const std::filesystem::path whole = kPrograms + "/tests_plugin_nothing.so";
+  const auto copy = std::filesystem::path(::testing::TempDir()) / "shoal-cut-plugin.so";
+  std::filesystem::copy_file(whole, copy, std::filesystem::copy_options::overwrite_existing);
+  const auto bytes = std::filesystem::file_size(whole);
+  for (const std::uintmax_t left : {bytes - 1, bytes / 2, std::uintmax_t{100}, std::uintmax_t{0}}) {
+    std::filesystem::resize_file(copy, left);
+    const auto opened = open_plugin(copy);
+    ASSERT_FALSE(opened.ok()) << left;
+    EXPECT_EQ(opened.failure().error, Error::kInvalidData);
+    EXPECT_THAT(opened.failure().message,
+                AllOf(StartsWith("the part for GPUs, " + copy.string() + ", is cut or damaged (it has " +
+                                 std::to_string(left) + " of at least "),
+                      HasSubstr("build or install it anew, by launch/set-up all")));
+  }
+  std::filesystem::remove(copy);
+  EXPECT_THAT(refusal("tests_plugin_nothing.so"), HasSubstr("is no part of this program")) << "control";
 }
 
 TEST(LoadPlugin, PreparesTheProcessorWithoutAModule) {

@@ -146,6 +146,40 @@ TEST(StepCollective, WhoseProcessMakesNoneAnyMoreOffersNothing) {
   EXPECT_EQ(bed.bench.take_letters<Progress>().size(), 1U) << "the group opens again at once";
   bed.tell(Open{bed.bench.order(2)});
   EXPECT_EQ(bed.freeze(3).collective, std::nullopt);
+  const auto why = bed.bench.take_letters<Progress>();
+  ASSERT_EQ(why.size(), 1U) << "before each manifest that offers nothing";
+  EXPECT_EQ(why[0].failure, "64 communicators never came together");
+  EXPECT_EQ(why[0].order, bed.bench.order(3));
+}
+
+TEST(StepCollective, WhoOffersNothingSaysWhyBeforeItsManifest) {
+  ReplicaSetup setup = setup_with(std::nullopt);
+  setup.collective_lack = "no GPU";
+  Bed bed(setup);
+  bed.tell(Prepare{bed.bench.order(1), {}});
+  const auto wanted = bed.bench.take_facts<FreezeWanted>();
+  bed.tell(ManifestMade{wanted.at(0), {{MicrobatchId{2}, 10, 1.5, {}}}});
+  for (int time = 0; time < 2; ++time) {
+    ASSERT_EQ(bed.bench.letters.size(), 2U) << time;
+    const auto* why = std::get_if<Progress>(&bed.bench.letters[0].body);
+    const auto* manifest = std::get_if<Manifest>(&bed.bench.letters[1].body);
+    ASSERT_TRUE(why != nullptr && manifest != nullptr) << "one behind the other, on one way";
+    EXPECT_EQ(why->failure, "no GPU");
+    EXPECT_EQ(why->order, manifest->order);
+    EXPECT_EQ(why->count, 1U);
+    EXPECT_EQ(why->parts, 0U);
+    EXPECT_EQ(manifest->collective, std::nullopt);
+    bed.bench.letters.clear();
+    bed.tell(Prepare{bed.bench.order(1), {}});  // a repeat is answered likewise
+  }
+}
+
+TEST(StepCollective, WhoOffersSomethingOrWantsTheRingSaysNothingOfIt) {
+  for (const auto& offer : {std::optional(kOffer), std::optional<CollectiveOffer>()}) {
+    Bed bed(offer);
+    EXPECT_EQ(bed.freeze(1).collective, offer);
+    EXPECT_TRUE(bed.bench.take_letters<Progress>().empty());
+  }
 }
 
 // P-31: nobody but the member itself reads it.

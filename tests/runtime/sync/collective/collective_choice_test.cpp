@@ -66,6 +66,34 @@ TEST(CollectiveChoice, TakesTheRingWhereAMemberLacksWhatItNeeds) {
   EXPECT_EQ(choice.choose(epoch(4), offers, kNow).communicator, epoch(4)) << "control";
 }
 
+TEST(CollectiveChoice, SaysWhatMembersSayThatOfferNothing) {
+  CollectiveChoice choice;
+  const auto reason = [&choice](const CollectiveOffers& offers) {
+    const SumChoice chosen = choice.choose(epoch(4), offers, kNow);
+    EXPECT_EQ(chosen.communicator, std::nullopt);
+    return chosen.reason;
+  };
+  const CollectiveOffers nobody = {{kFirst, std::nullopt}, {kSecond, std::nullopt}};
+  choice.hear_lack(kSecond, "no GPU");
+  EXPECT_EQ(reason(nobody), "sums go over the ring: replica 11 sums by its connections alone");
+  choice.hear_lack(kFirst, "no library");
+  EXPECT_EQ(reason(nobody), "sums go over the ring: replica 11: no library");
+  choice.hear_lack(kFirst, "no GPU");
+  EXPECT_EQ(reason(nobody), "sums go over the ring: no GPU") << "all say the same";
+  const CollectiveOffers shared = {{kFirst, offer("a")}, {kSecond, offer("a")}, {kThird, std::nullopt}};
+  EXPECT_EQ(reason(shared), "sums go over the ring: replica 13 sums by its connections alone") << "no device first";
+  EXPECT_EQ(choice.choose(epoch(4), pair(), kNow).reason, "sums are made by nccl 2.28.9") << "what they said is old";
+}
+
+TEST(CollectiveChoice, ForgetsWhatThoseSaidWhoAreNoMembersAnyMore) {
+  CollectiveChoice choice;
+  for (std::uint64_t member = 1; member <= 100; ++member) choice.hear_lack(Incarnation{member}, "no GPU");
+  choice.keep_members([](Incarnation member) { return member == kFirst; });
+  EXPECT_EQ(choice.lacks(), 1U);
+  EXPECT_EQ(choice.choose(epoch(5), {{kSecond, std::nullopt}}, kNow).reason, "");
+  EXPECT_NE(choice.choose(epoch(6), {{kFirst, std::nullopt}}, kNow).reason, "") << "control";
+}
+
 // Its values stay on its device then, and the path is the one that it has when others join.
 TEST(CollectiveChoice, LetsAMemberThatIsAloneSumByTheLibraryToo) {
   CollectiveChoice choice;

@@ -9,7 +9,9 @@ namespace shoal::sync_group_collective_test {
 namespace {
 
 using std::chrono::seconds;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr StageId kStage{0};
 constexpr Incarnation kGroup{50};
@@ -98,6 +100,77 @@ TEST(SyncGroupCollective, WhereOneOffersNothingTheStageTakesTheRing) {
   Bench bench;
   EXPECT_EQ(bench.reduce(offer("a"), std::nullopt).communicator, std::nullopt);
   EXPECT_THAT(bench.events().at(0).reason, HasSubstr("replica 12 sums by its connections alone"));
+}
+
+// A member that offers nothing says why before its manifest, in each epoch anew.
+void say_why(Bench& bench, const std::vector<std::pair<std::uint64_t, std::string>>& lacks) {
+  for (const auto& [member, why] : lacks) {
+    Progress news{bench.order(), Incarnation{member}, 1};
+    news.failure = why;
+    bench.hear(news);
+  }
+}
+
+std::vector<std::string> told(const Bench& bench) {
+  std::vector<std::string> reasons;
+  for (const RunEvent& event : bench.events()) {
+    EXPECT_EQ(event.kind, RunEventKind::kSumsChosen);
+    EXPECT_EQ(event.subject, "sync_group/0");
+    reasons.push_back(event.reason);
+  }
+  return reasons;
+}
+
+TEST(SyncGroupCollective, WhyNobodyOffersAnythingIsToldOnce) {
+  const std::vector<std::pair<std::uint64_t, std::string>> no_gpus = {{11, "no GPU"}, {12, "no GPU"}};
+  Bench bench;
+  say_why(bench, no_gpus);
+  EXPECT_EQ(bench.reduce(std::nullopt, std::nullopt).communicator, std::nullopt);
+  EXPECT_THAT(told(bench), ElementsAre("sums go over the ring: no GPU"));
+  for (int step = 0; step < 3; ++step) {
+    bench.reduced();
+    bench.commit();
+    say_why(bench, no_gpus);
+    static_cast<void>(bench.reduce(std::nullopt, std::nullopt));
+    EXPECT_THAT(told(bench), IsEmpty()) << "it is no news";
+  }
+  bench.reduced();
+  bench.commit();
+  say_why(bench, {{11, "no GPU"}, {12, "no library"}});
+  static_cast<void>(bench.reduce(std::nullopt, std::nullopt));
+  EXPECT_THAT(told(bench), ElementsAre("sums go over the ring: replica 11: no GPU"));
+}
+
+// The first member that is replaced by another without a GPU changes nothing that a person could read.
+TEST(SyncGroupCollective, AReplacementWithTheSameLackIsNoNews) {
+  Bench bench;
+  say_why(bench, {{11, "no GPU"}, {12, "no GPU"}});
+  static_cast<void>(bench.reduce(std::nullopt, std::nullopt));
+  bench.reduced();
+  bench.commit();
+  bench.sent.clear();
+  bench.read(RemoveReplica{kStage, Incarnation{11}, "gone"});
+  Manifest all{bench.order(), Incarnation{12}, {{MicrobatchId{0}, 100, 1, {}}, {MicrobatchId{1}, 100, 1, {}}}};
+  say_why(bench, {{12, "no GPU"}});
+  bench.hear(AllAnswered{{}, bench.core.step()});
+  bench.tick(seconds(60));
+  all.order = bench.order();
+  bench.hear(all);
+  EXPECT_EQ(bodies_of<Reduce>(bench.sent).size(), 1U);
+  EXPECT_THAT(bench.events(), IsEmpty());
+}
+
+TEST(SyncGroupCollective, WhyOneOffersNothingIsToldOfThatOne) {
+  Bench bench;
+  say_why(bench, {{12, "no GPU"}});
+  EXPECT_EQ(bench.reduce(offer("a"), std::nullopt).communicator, std::nullopt);
+  EXPECT_THAT(told(bench), ElementsAre("sums go over the ring: replica 12: no GPU"));
+}
+
+TEST(SyncGroupCollective, ARunThatWantsTheRingHearsNothing) {
+  Bench bench;
+  EXPECT_EQ(bench.reduce(std::nullopt, std::nullopt).communicator, std::nullopt);
+  EXPECT_THAT(told(bench), IsEmpty());
 }
 
 TEST(SyncGroupCollective, AFailureOpensAtOnceAndTheNextSumTakesTheRing) {

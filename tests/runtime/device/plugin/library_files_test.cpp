@@ -1,0 +1,72 @@
+// Tests which files the check comes to, from a library to those that it needs.
+#include "runtime/device/plugin/library_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "runtime/base/machine/scratch_folder.h"
+#include "tests/runtime/device/plugin/made_library.h"
+
+namespace shoal::library_files_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class LibraryFiles : public ::testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return (scratch_->path() / name).string(); }
+  void write(const std::string& name, const MadeLibrary& library, std::size_t cut_off = 0) const {
+    std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
+    std::string bytes = bytes_of(library);
+    bytes.resize(bytes.size() - cut_off);
+    std::ofstream(path(name), std::ios::binary) << bytes;
+  }
+  // The damaged file's path below the folder; empty: there is none.
+  std::string damaged(const std::string& library_path = "") const {
+    const auto found = find_damaged_file(path("main.so"), library_path);
+    if (!found) return "";
+    EXPECT_THAT(found->why, HasSubstr("of at least"));
+    return std::filesystem::relative(found->path, scratch_->path()).string();
+  }
+
+  Result<ScratchFolder> scratch_ = ScratchFolder::make(::testing::TempDir(), "shoal-library-files-");
+};
+
+TEST_F(LibraryFiles, TheLibraryItselfIsLookedAtFirst) {
+  write("main.so", {{"liba.so"}, "$ORIGIN/lib", ""});
+  write("lib/liba.so", {}, 10);
+  EXPECT_EQ(damaged(), "lib/liba.so");
+  write("main.so", {{"liba.so"}, "$ORIGIN/lib", ""}, 1);
+  EXPECT_EQ(damaged(), "main.so");
+  write("main.so", {{"liba.so"}, "$ORIGIN/lib", ""});
+  write("lib/liba.so", {});
+  EXPECT_EQ(damaged(), "") << "control";
+}
+
+// An RPATH counts for what the needed library needs, too; a RUNPATH for its own library alone.
+TEST_F(LibraryFiles, WhatALibraryNeedsIsFoundAsTheLoaderFindsIt) {
+  write("lib/libb.so", {}, 10);
+  write("lib/liba.so", {{"libb.so", "main.so"}, "", ""});
+  write("main.so", {{"liba.so"}, "/nowhere:$ORIGIN/lib", ""});
+  EXPECT_EQ(damaged(), "lib/libb.so");
+  write("main.so", {{"liba.so"}, "", "$ORIGIN/lib"});
+  EXPECT_EQ(damaged(), "");
+  EXPECT_EQ(damaged("/nowhere:" + path("lib")), "lib/libb.so");
+  write("main.so", {{"liba.so"}, "/nowhere", "$ORIGIN/lib"});
+  write("other/liba.so", {}, 10);
+  EXPECT_EQ(damaged(path("other")), "other/liba.so") << "before the folders of a RUNPATH";
+  write("main.so", {{"liba.so"}, "$ORIGIN/lib", ""});
+  EXPECT_EQ(damaged(path("other")), "lib/libb.so") << "behind those of an RPATH";
+}
+
+TEST_F(LibraryFiles, WhatIsNotThereIsTheLoadersToRefuse) {
+  EXPECT_EQ(damaged(), "");
+  write("main.so", {{"liba.so", "/nowhere/libb.so"}, "$ORIGIN", ""});
+  EXPECT_EQ(damaged(), "");
+}
+
+}  // namespace
+}  // namespace shoal::library_files_test
