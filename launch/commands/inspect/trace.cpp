@@ -208,8 +208,10 @@ Result<TraceWhyOptions> trace_why_options(const Options& options) {
 }
 
 Result<int> run_trace_why(const TraceWhyOptions& options) {
-  return report_trace(options.run_directory, [&](const RunTrace& trace) -> Result<int> {
-    const auto story = tell_microbatch(trace, options.microbatch);
+  return within_memory(options.run_directory, [&]() -> Result<int> {
+    const auto pieces = pieces_and_say(options.run_directory, memory_of_check);
+    if (!pieces) return pieces.failure();
+    const auto story = tell_microbatch(**pieces, options.microbatch);
     if (!story) return story.failure();
     print(*story);
     return 0;

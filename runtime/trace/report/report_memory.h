@@ -1,5 +1,5 @@
-// Memory that reports take: a story and an export hold all events of a run's trace, those of a run of months too; a
-// check and a summary do not.
+// Memory that reports take: an export holds all events of a run's trace, those of a run of months too; a check, a
+// summary and a story do not.
 //
 // A system that has no more of it ends some process, often without a word, and perhaps one of the run that is looked
 // at: so a report asks before it reads. Pure.
@@ -12,13 +12,13 @@
 
 namespace shoal {
 
-// Bytes for each event, as measured (README.md; a picture is counted as a story), with what is not counted there.
+// Bytes for each event, as measured (README.md), with what is not counted there.
 inline constexpr std::uint64_t kReportEventBytes = 280;
 inline constexpr std::uint64_t kExportEventBytes = 900;  // with the text of a JSON
 
 // Bytes for a report on trace files of so many bytes, which takes so much for each event.
 [[nodiscard]] std::uint64_t memory_of_report(std::uint64_t trace_bytes, std::uint64_t event_bytes);
-// Bytes for `trace check`: its windows, and what it knows of each piece of the trace (check/README.md).
+// Bytes for `trace check` and `trace why`: what they hold at a time, and what is known of each piece of the trace.
 [[nodiscard]] std::uint64_t memory_of_check(std::uint64_t trace_bytes);
 
 // Bytes for `trace summary`: its windows, and what it keeps of each step (summary/README.md).

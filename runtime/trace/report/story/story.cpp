@@ -1,5 +1,5 @@
 // Picks the events of one microbatch, and of what touched all processes meanwhile, and puts them into words.
-#include "runtime/trace/report/story.h"
+#include "runtime/trace/report/story/story.h"
 
 #include <algorithm>
 #include <charconv>
@@ -19,31 +19,6 @@
 
 namespace shoal {
 namespace {
-
-constexpr std::int64_t kAfterCommitNs = 1'000'000;  // the commit itself and what was on its way
-
-bool is_word_of_microbatch(std::string_view word) {
-  const std::string_view name = word.substr(0, word.find(' '));
-  const bool is_training = word.find("evaluate") == std::string_view::npos;
-  return is_training &&
-         (name == "Forward" || name == "Backward" || name == "Refusal" || name == "Ask" || name == "AskAnswer");
-}
-
-bool is_work_of_microbatch(std::string_view word) { return word == "forward" || word == "loss" || word == "backward"; }
-
-// True for an event of a microbatch's own (its cause names one).
-bool names_microbatch(const TraceEvent& event) {
-  switch (event.kind) {
-    case TraceKind::kSend:
-    case TraceKind::kReceive:
-    case TraceKind::kDrop: return is_word_of_microbatch(event.detail_text());
-    case TraceKind::kStart: return is_work_of_microbatch(event.detail_text());
-    case TraceKind::kEnd:
-    case TraceKind::kAccumulate:
-    case TraceKind::kPath: return true;
-    default: return false;
-  }
-}
 
 struct Line {
   std::int64_t time_ns = 0;
@@ -77,8 +52,7 @@ class Story {
 
  private:
   [[nodiscard]] bool is_own(const TraceEvent& event) const {
-    return event.cause.step == name_.step && event.cause.microbatch == name_.microbatch &&
-           event.cause.branch == branch_ && names_microbatch(event);
+    return is_of(event, name_) && event.cause.branch == branch_;
   }
   [[nodiscard]] bool is_of_step(const TraceEvent& event) const {
     return event.cause.step == name_.step && event.cause.branch == branch_;
@@ -282,10 +256,7 @@ Result<std::string> tell_microbatch(const RunTrace& trace, MicrobatchName name) 
   const TracedJournal journal(trace);
   std::set<Branch> branches;
   for (const TracedEvent& traced : trace.events) {
-    const TraceEvent& event = traced.event;
-    const bool is_own =
-        event.cause.step == name.step && event.cause.microbatch == name.microbatch && names_microbatch(event);
-    if (is_own) branches.insert(event.cause.branch);
+    if (is_of(traced.event, name)) branches.insert(traced.event.cause.branch);
   }
   if (branches.empty()) {
     return fail(Error::kUsage,
@@ -297,6 +268,12 @@ Result<std::string> tell_microbatch(const RunTrace& trace, MicrobatchName name) 
     text += (text.empty() ? "" : "\n") + Story(trace, journal, name, branch).tell();
   }
   return text;
+}
+
+Result<std::string> tell_microbatch(const EventPieces& pieces, MicrobatchName name) {
+  const auto picked = events_of_story(pieces, name);
+  if (!picked) return picked.failure();
+  return tell_microbatch(*picked, name);
 }
 
 }  // namespace shoal

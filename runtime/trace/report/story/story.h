@@ -5,14 +5,9 @@
 #include <string>
 
 #include "runtime/base/error.h"
-#include "runtime/trace/report/run_trace.h"
+#include "runtime/trace/report/story/story_events.h"
 
 namespace shoal {
-
-struct MicrobatchName {
-  StepId step;
-  MicrobatchId microbatch;
-};
 
 // "12/3". Errors: kUsage.
 [[nodiscard]] Result<MicrobatchName> parse_microbatch(const std::string& text);
@@ -20,5 +15,8 @@ struct MicrobatchName {
 // Lines in time order, times relative to the beginning of the step; a step that was trained on several branches is told
 // once for each. Errors: kUsage when the trace knows nothing of it.
 [[nodiscard]] Result<std::string> tell_microbatch(const RunTrace& trace, MicrobatchName name);
+// The same, in the memory of the events that it is told from, however long the run is. Errors: also those of the
+// pieces.
+[[nodiscard]] Result<std::string> tell_microbatch(const EventPieces& pieces, MicrobatchName name);
 
 }  // namespace shoal
