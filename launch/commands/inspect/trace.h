@@ -12,7 +12,7 @@
 #include "runtime/trace/picture/picture.h"
 #include "runtime/trace/report/report_memory.h"
 #include "runtime/trace/report/run_trace.h"
-#include "runtime/trace/report/story.h"
+#include "runtime/trace/report/story/story.h"
 
 namespace shoal {
 

@@ -59,7 +59,7 @@ class CollectiveChoice {
   [[nodiscard]] SumChoice weigh(const Epoch& order, const CollectiveOffers& offers, Instant now);
   // Nothing: all of them can sum on devices of their own, with one library.
   [[nodiscard]] std::optional<std::string> lack_of(const CollectiveOffers& offers) const;
-  // What all of them say, or what the first one lacks that offers nothing.
+  // Returns what all of them say, or what the first one lacks that offers nothing.
   [[nodiscard]] std::string lack_of_offers(const CollectiveOffers& offers) const;
 
   std::map<Incarnation, std::string> lacks_;  // by members (S-6)

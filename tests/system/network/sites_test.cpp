@@ -1,7 +1,7 @@
 // Two sites whose link to each other breaks for good, while both reach the spawner: each has all replicas of one stage,
 // so that neither has a pipeline. What is left goes on in one of them (P-29c), and the other comes back with the link.
 //
-// It stands for a minute first: SHOAL_LONG_TESTS=1 in the environment runs it.
+// The run stands for a minute first: SHOAL_LONG_TESTS=1 in the environment runs it.
 #include <gtest/gtest.h>
 
 #include <chrono>

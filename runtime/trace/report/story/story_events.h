@@ -1,8 +1,8 @@
 // The events that the story of one microbatch is told from, picked out of a run of any length.
 //
-// Those are: the microbatch's own and the plans of its step; all that happened from the first to the last of them, or
-// to the commit, on each branch; the commits of the step with their parts; all records of the entries that were made
-// meanwhile; every added replica, for its name; and what says how lives ended. The pieces are read three times.
+// They are the microbatch's own and the plans of its step; all that happened from the first to the last of them, or to
+// the commit, on each branch; the commits of the step with their parts; all records of the entries that were made
+// meanwhile; every added replica, for its name; and the words on how lives ended. The pieces are read three times.
 #pragma once
 
 #include <cstddef>

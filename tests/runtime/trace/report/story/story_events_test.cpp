@@ -58,7 +58,7 @@ TEST(StoryEvents, TellTheStoryOfAllEvents) {
   EXPECT_GT(changed, kRounds / 4) << "the control: many of these are in the story";
 }
 
-// What says that a process ended in order comes behind the story, and belongs to it.
+// A word that a process ended in order comes behind the story, and belongs to it.
 TEST(StoryEvents, HaveWhatIsSaidLaterOfAnEnd) {
   for (const auto& [kind, word] : {std::pair{TraceKind::kNote, "left node2"}, {TraceKind::kView, "FinishRun"}}) {
     TraceBench bench({3, 4, TraceLevel::kAll});

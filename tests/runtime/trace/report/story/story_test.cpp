@@ -1,4 +1,4 @@
-// What became of one microbatch, in words.
+// Tells in words what became of one microbatch.
 #include "runtime/trace/report/story/story.h"
 
 #include <gmock/gmock.h>

@@ -102,7 +102,7 @@ TEST(Shim, GivesAKernelTheSharedMemoryThatWasAskedFor) {
   EXPECT_EQ(answer_on(228, 227 * 1024), cudaSuccess);
 }
 
-// What CUDA launches: at least one block, and no more than 65535 below each other or behind each other.
+// CUDA launches at least one block, and no more than 65535 below each other or behind each other.
 TEST(Shim, RefusesAGridThatCudaDoes) {
   const auto answer_of = [](dim3 blocks) {
     cudaLaunchConfig_t config;
