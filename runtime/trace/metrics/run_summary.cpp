@@ -107,6 +107,7 @@ void SpanTally::add(const EventFacts& event) {
   }
   start_.evaluated_ms += event.eval_ms;
   start_.is_disturbed = start_.is_disturbed || !is_calm(event);
+  start_.is_unread = start_.is_unread || event.kind == RunEventKind::kDataUnreadable;
   start_.is_left = start_.is_left || event.kind == RunEventKind::kProcessLeft;
   if (event.kind == RunEventKind::kStopping) start_.stopping = event.at;
   const bool is_saved_by_one = event.kind == RunEventKind::kCheckpoint && start_.stepped && !steps_sent_;
@@ -148,7 +149,13 @@ void SpanTally::add(const StepFacts& step, Start& start) {
   };
   const double evaluated_ms = std::exchange(start.evaluated_ms, 0);
   take(evaluation_ms_, evaluated_ms);
-  if (step.is_of_one_process) take(checkpoint_ms_, step.wait_ms - evaluated_ms);
+  if (step.is_of_one_process) {
+    const double waited_ms = step.wait_ms - evaluated_ms;
+    const double saved_ms = start.is_unread ? start.saved_ms.value_or(0) : waited_ms;
+    take(checkpoint_ms_, std::min(waited_ms, saved_ms));
+    take(stalled_ms_, waited_ms - saved_ms);
+  }
+  start.is_unread = false;
   const bool is_held_up = std::exchange(start.is_disturbed, false) || step.retried > 0;
   start.is_left = false;
   start.saved_ms.reset();
@@ -196,7 +203,9 @@ void SpanTally::end(Start start, WallTime until) {
   const bool was_short = start.stepped && start.stopping && (start.is_disturbed || start.is_left);
   const double until_stop_ms = was_short ? ms_between(*from, *start.stopping) - start.evaluated_ms : 0;
   const double until_on_ms = start.went_on ? ms_between(*from, *start.went_on) : 0;
-  const double short_ms = std::clamp(std::max(until_stop_ms, until_on_ms), 0.0, waited_ms);
+  const bool waits_for_text = start.is_unread && start.stepped && !steps_sent_;
+  const double unread_ms = waits_for_text ? waited_ms - start.saved_ms.value_or(0) : 0;
+  const double short_ms = std::clamp(std::max({until_stop_ms, until_on_ms, unread_ms}), 0.0, waited_ms);
   const double broken_off = std::clamp(broken_off_ms(start, until), 0.0, waited_ms - short_ms);
   (start.is_taken_over ? gaps_ms_ : stalled_ms_) += short_ms;  // of a gap an evaluation before it is taken off
   evaluation_ms_ += broken_off;

@@ -4,16 +4,16 @@
 //   started ─ start ─ step, step, ... (evaluations, faults, roll-backs between them) ─ evaluation, checkpoint ─ now
 //
 // The time from a person's start to now is by the lines' "at". In it each step's line accounts for its step_ms: first
-// the evaluation before it; in one process the saving before it; after a fault what is more than its tokens usually
-// take; the rest is training. What lies before the first step is the start, what lies after the last one is evaluation
-// and the last checkpoint, and what lies between two steps and is in neither is a pause without a spawner: stalled. So
-// is the time from the last step to a person's stop where a worker was missing and no step ended any more, and to when
-// the run went on after a fault in its last evaluation, which begins again then.
-// A line says by how much the machine's clock was set before it, while a process wrote lines (clock_watch.h): this and
-// all later lines count as of the clock before.
-// An evaluation that a stop breaks off has no line. A run of pipelines that is stopped behind its last step, with
-// everybody there, was evaluating up to then; one process, which saves first, after its last step but for the saving.
-// Pauses between an end and a person's next start count nowhere. The parts add up to the whole by construction.
+// the evaluation before it; in one process the saving before it, and where its text could not be read what it waited
+// besides, as stalled; after a fault what is more than its tokens usually take; the rest is training. What lies before
+// the first step is the start, what lies after the last one is evaluation and the last checkpoint, and what lies
+// between two steps and is in neither is a pause without a spawner: stalled. So is the time from the last step to a
+// person's stop where a worker was missing and no step ended any more, and to when the run went on after a fault in its
+// last evaluation, which begins again then. A line says by how much the machine's clock was set before it, while a
+// process wrote lines (clock_watch.h): this and all later lines count as of the clock before. An evaluation that a stop
+// breaks off has no line. A run of pipelines that is stopped behind its last step, with everybody there, was evaluating
+// up to then; one process, which saves first, after its last step but for the saving. Pauses between an end and a
+// person's next start count nowhere. The parts add up to the whole by construction.
 //
 // A start finds steps, rounds and checkpoints in the journal and on the disk that the one before it had not told when
 // it died. Their lines stand behind its own "started", before training goes on, and count as that former one's.
@@ -57,6 +57,7 @@ class SpanTally {
     double evaluated_ms = 0;           // since the last step's line
     std::optional<double> saved_ms;    // since then, by one process
     bool is_disturbed = false;         // since then
+    bool is_unread = false;            // since then by a text that could not be read
     bool is_left = false;              // since then by a worker that was told to go
     std::optional<WallTime> stopping;  // the last stop, if it came since then
     std::optional<WallTime> went_on;   // when all was there again after a fault, if it came since then
