@@ -11,8 +11,7 @@
 namespace shoal {
 
 struct MeasuredRun {
-  Config
-      config;  // that of a process which trained alone (--single) in place of a pipeline has one stage of one replica
+  Config config;  // has one stage of one replica where a process trained alone (--single) in place of a pipeline
   MeasuredStep step;
   double replicas = 0;  // that computed a step, of all stages together: a median
 };

@@ -1,7 +1,10 @@
-// Goes from the library to those that it needs, and from these on; each file once.
+// Goes from the library to those that it needs, and from these on; each file once, by whatever path it is found.
 #include "runtime/device/plugin/library_files.h"
 
+#include <elf.h>
+
 #include <algorithm>
+#include <cstddef>
 #include <deque>
 #include <filesystem>
 #include <set>
@@ -22,6 +25,18 @@ struct Found {
   Folders of_needers;  // RPATHs of those that need it, which count for what it needs, too
 };
 
+// The machine that a library's code is for: class and machine of elf(5), as bytes. Nothing: the file begins otherwise.
+using Kind = std::optional<std::string>;
+
+[[nodiscard]] Kind kind_of(const std::string& path) {
+  const auto file = open_input(path);
+  if (!file) return std::nullopt;
+  std::string begin(offsetof(Elf64_Ehdr, e_version), '\0');  // what is read of it lies there in either class
+  const auto got = file->read_at(0, begin);
+  if (!got || *got != begin.size() || !begin.starts_with(ELFMAG)) return std::nullopt;
+  return begin[EI_CLASS] + begin.substr(offsetof(Elf64_Ehdr, e_machine));
+}
+
 void append(Folders& folders, const Folders& more) { folders.insert(folders.end(), more.begin(), more.end()); }
 
 [[nodiscard]] Folders from_origin(const Folders& folders, const std::string& library) {
@@ -30,15 +45,25 @@ void append(Folders& folders, const Folders& more) { folders.insert(folders.end(
   return whole;
 }
 
-// A name with a slash is a path. Nothing: it is the system's, or it is not there.
-[[nodiscard]] std::optional<std::string> file_of(const std::string& name, const Folders& folders) {
+// A name with a slash is a path. The loader goes past a library for another machine. Nothing: it is the system's, or it
+// is not there.
+[[nodiscard]] std::optional<std::string> file_of(const std::string& name, const Folders& folders, const Kind& wanted) {
   if (name.find('/') != std::string::npos) return name;
   for (const std::string& folder : folders) {
     const fs::path path = fs::path(folder) / name;
     std::error_code unreadable;
-    if (fs::is_regular_file(path, unreadable)) return path.string();
+    if (!fs::is_regular_file(path, unreadable)) continue;
+    const Kind kind = kind_of(path.string());
+    if (!kind || kind == wanted) return path.string();
   }
   return std::nullopt;
+}
+
+// Returns the file itself, of all paths that lead to it.
+[[nodiscard]] std::string file_behind(const std::string& path) {
+  std::error_code unknown;
+  const fs::path file = fs::canonical(path, unknown);
+  return unknown ? path : file.string();
 }
 
 // Folders in the loader's order.
@@ -68,7 +93,8 @@ void append(Folders& folders, const Folders& more) { folders.insert(folders.end(
 
 std::optional<DamagedFile> find_damaged_file(const std::string& library, const std::string& library_path) {
   const Folders of_environment = split(library_path);
-  std::set<std::string> seen = {library};
+  const Kind kind = kind_of(library);
+  std::set<std::string> seen = {file_behind(library)};
   std::deque<Found> waiting = {{library, {}}};
   while (!waiting.empty()) {
     const Found found = std::move(waiting.front());
@@ -79,12 +105,13 @@ std::optional<DamagedFile> find_damaged_file(const std::string& library, const s
     if (!object && object.failure().error == Error::kInvalidData)
       return DamagedFile{found.path, object.failure().message};
     if (!object) continue;
-    Folders of_needers = from_origin(object->rpath, found.path);
+    Folders of_needers;
+    if (object->runpath.empty()) of_needers = from_origin(object->rpath, found.path);
     append(of_needers, found.of_needers);
     const Folders folders = folders_for(*object, found, of_environment);
     for (const std::string& name : object->needed) {
-      auto path = file_of(name, folders);
-      if (path && seen.insert(*path).second) waiting.push_back({std::move(*path), of_needers});
+      auto path = file_of(name, folders, kind);
+      if (path && seen.insert(file_behind(*path)).second) waiting.push_back({std::move(*path), of_needers});
     }
   }
   return std::nullopt;

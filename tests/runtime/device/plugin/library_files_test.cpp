@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <elf.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -60,6 +62,44 @@ TEST_F(LibraryFiles, WhatALibraryNeedsIsFoundAsTheLoaderFindsIt) {
   EXPECT_EQ(damaged(path("other")), "other/liba.so") << "before the folders of a RUNPATH";
   write("main.so", {{"liba.so"}, "$ORIGIN/lib", ""});
   EXPECT_EQ(damaged(path("other")), "lib/libb.so") << "behind those of an RPATH";
+}
+
+// Where a library has both, its RPATH counts neither for itself nor for what it needs.
+TEST_F(LibraryFiles, AnRpathBesideARunpathCountsForNobody) {
+  write("lib/libb.so", {}, 10);
+  write("other/liba.so", {{"libb.so"}, "", ""});
+  write("main.so", {{"liba.so"}, "$ORIGIN/lib", ""});
+  EXPECT_EQ(damaged(path("other")), "lib/libb.so") << "control";
+  write("main.so", {{"liba.so"}, "$ORIGIN/lib", "$ORIGIN/other"});
+  EXPECT_EQ(damaged(), "");
+}
+
+// The loader goes past a library of another kind of machine to the next folder.
+TEST_F(LibraryFiles, ALibraryOfAnotherMachineIsNotTheOneThatIsMeant) {
+  write("main.so", {{"liba.so"}, "", ""});
+  for (const Elf64_Half kind : {Elf64_Half{EM_386}, Elf64_Half{EM_AARCH64}}) {
+    MadeLibrary other;
+    other.machine = kind;
+    other.is_32_bit = kind == EM_386;
+    write("old/liba.so", other, 10);
+    EXPECT_EQ(damaged(path("old")), "") << kind;
+    write("lib/liba.so", {}, 10);
+    EXPECT_EQ(damaged(path("old") + ":" + path("lib")), "lib/liba.so") << kind;
+    write("lib/liba.so", {});
+    EXPECT_EQ(damaged(path("old") + ":" + path("lib")), "") << kind;
+  }
+  write("old/liba.so", {}, 10);
+  EXPECT_EQ(damaged(path("old") + ":" + path("lib")), "old/liba.so") << "control";
+}
+
+// Each file is read once, by whatever path it is found: otherwise libraries that need each other are without end.
+TEST_F(LibraryFiles, AFileThatIsFoundByManyPathsIsReadOnce) {
+  const std::vector<std::string> names = {"liba.so", "libb.so", "libc.so"};
+  write("main.so", {names, "$ORIGIN/.", ""});
+  write("liba.so", {names, "$ORIGIN/.", ""});
+  write("libb.so", {names, "$ORIGIN//", ""});
+  write("libc.so", {names, "$ORIGIN/../" + scratch_->path().filename().string(), ""});
+  EXPECT_EQ(damaged(), "");
 }
 
 TEST_F(LibraryFiles, WhatIsNotThereIsTheLoadersToRefuse) {

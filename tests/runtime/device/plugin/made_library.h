@@ -14,6 +14,8 @@ struct MadeLibrary {
   std::vector<std::string> needed;
   std::string rpath;
   std::string runpath;
+  Elf64_Half machine = EM_X86_64;
+  bool is_32_bit = false;  // says so, and is none
 };
 
 // Its parts in the file: header, two program headers, entries of the dynamic section, texts, four section headers.
@@ -48,9 +50,10 @@ inline std::string bytes_of(const MadeLibrary& library) {
   list.p_filesz = dynamic.size() * sizeof(Elf64_Dyn);
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_CLASS] = library.is_32_bit ? ELFCLASS32 : ELFCLASS64;
   header.e_ident[EI_DATA] = ELFDATA2LSB;
   header.e_type = ET_DYN;
+  header.e_machine = library.machine;
   header.e_phoff = sizeof(Elf64_Ehdr);
   header.e_phentsize = sizeof(Elf64_Phdr);
   header.e_phnum = 2;

@@ -55,6 +55,19 @@ TEST(SharedObject, AFileThatIsCutAnywhereSaysSo) {
             "it has " + std::to_string(whole.size() - 1) + " of at least " + std::to_string(whole.size()) + " bytes");
 }
 
+// Whatever a library says, so much is read of it at most.
+TEST(SharedObject, ReadsNamesAndListsUpToTheirBounds) {
+  const auto needed = [](const MadeLibrary& library) {
+    const auto read = read_shared_object(file_of(bytes_of(library)));
+    return read ? read->needed.size() : 0;
+  };
+  EXPECT_EQ(needed({{std::string(4095, 'a'), "b"}, "", ""}), 2U);
+  EXPECT_EQ(needed({{std::string(4096, 'a'), "b"}, "", ""}), 1U);
+  const std::size_t most = (1 << 20) / sizeof(Elf64_Dyn) - 2;  // beside the table of texts and the end
+  EXPECT_EQ(needed({std::vector<std::string>(most, "a"), "", ""}), most);
+  EXPECT_EQ(needed({std::vector<std::string>(most + 1, "a"), "", ""}), 0U);
+}
+
 TEST(SharedObject, WhatIsNoLibrarySaysSo) {
   EXPECT_EQ(refusal(std::string(4096, '\0')), "it does not begin as a library of this machine does");
   std::string other = bytes_of({});
