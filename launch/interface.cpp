@@ -339,7 +339,11 @@ CommandSpec export_model() {
       {{"--to", kRequired, "DIR", "a folder for the model's and the tokenizer's files"}, kStep},
       "Writes config.json, model.safetensors, tokenizer.json and tokenizer_config.json, as transformers reads them:\n"
       "pipeline(\"text-generation\", model=DIR) works offline. A text has the same tokens as in the run, with one\n"
-      "exception: <|endoftext|> written out in a text is one token there."};
+      "exception: <|endoftext|> written out in a text is one token there. A tokenizer.json that the run was given "
+      "goes\n"
+      "along as it is, with what lies beside it (tokenizer_config.json, special_tokens_map.json,\n"
+      "generation_config.json, chat_template.jinja): its other special tokens, its normalizer and what it puts before\n"
+      "a text count there, too. config.json ends a text by its end of text, also for a model of dialogues."};
 }
 
 CommandSpec import() {
@@ -348,9 +352,10 @@ CommandSpec import() {
       "Makes a run directory from a GPT-2, Llama or Qwen3 in the Hugging Face layout.",
       {{"DIR", true, "a folder with config.json and the weights in safetensors"}, kConfig},
       {{"--to", kRequired, "RUN", "the run directory to make; new or empty"}, kSet},
-      "config.json gives the [model] keys. The size of its vocabulary gives the tokenizer: 256 is bytes, 50257 is\n"
-      "gpt2, any other is of DIR/tokenizer.json or needs --set data.tokenizer=. Rows behind the tokenizer's tokens\n"
-      "are kept, as model.extra_tokens. Refused is what this model does not have: biases in a Llama, another\n"
+      "config.json gives the [model] keys. The tokenizer is DIR/tokenizer.json, without which 256 tokens are bytes, "
+      "50257\n"
+      "are gpt2, and any others need --set data.tokenizer=. Rows behind the tokenizer's tokens are kept, as\n"
+      "model.extra_tokens. Refused is what this model does not have: biases in a Llama, another\n"
       "activation, other rotary positions than plain, linear and llama3.\n"
       "The weights may be in several files with an index, in float32, bfloat16 or float16. A tied head is copied.\n"
       "They become the checkpoint after 0 steps: `shoal eval RUN`, `shoal sample RUN` and `shoal train --resume RUN`\n"

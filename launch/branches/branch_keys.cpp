@@ -5,6 +5,8 @@
 #include <map>
 #include <string_view>
 
+#include "runtime/base/config_file.h"
+
 namespace shoal {
 namespace {
 
@@ -38,6 +40,8 @@ bool sums_integers(const Config& config) {
   return config.sync.mode == SyncMode::kEveryStep && config.sync.reduction == Reduction::kExact;
 }
 
+bool is_a_file(const Config& config) { return !named_vocabulary(config.data.tokenizer); }
+
 }  // namespace
 
 KeyRule rule_of(const ConfigKey& key) {
@@ -54,7 +58,8 @@ KeyRule rule_of(const ConfigKey& key) {
 
 KeyRule rule_between(const ConfigKey& key, const Config& was, const Config& now) {
   const bool has_equal_bits = key.path() == "sync.backend" && sums_integers(was) && sums_integers(now);
-  return has_equal_bits ? KeyRule{KeyFreedom::kFree, {}} : rule_of(key);
+  const bool is_another_place = key.path() == "data.tokenizer" && is_a_file(was) && is_a_file(now);
+  return has_equal_bits || is_another_place ? KeyRule{KeyFreedom::kFree, {}} : rule_of(key);
 }
 
 std::vector<KeyChange> changes_between(const Config& was, const Config& now) {

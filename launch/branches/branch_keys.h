@@ -26,6 +26,7 @@ struct KeyRule {
 // Judges a change of the key from one configuration to the other. It is free, too, where both compute the same bits:
 // sync.backend says in which order a step is added up, and a sum of integers (sync.reduction = exact) is the same in
 // any. Rounds are float32 in either reduction, and a ring and owners add them up in different orders.
+// data.tokenizer may name the file at another place: that it makes the same tokens is checked with the text.
 [[nodiscard]] KeyRule rule_between(const ConfigKey& key, const Config& was, const Config& now);
 
 // Every key whose value differs, in the table's order.

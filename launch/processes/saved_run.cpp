@@ -6,12 +6,14 @@
 #include "launch/processes/run_directory.h"
 #include "launch/processes/start_points.h"
 #include "launch/say.h"
+#include "runtime/data/tokenizers/tokenizer.h"
 
 namespace shoal {
 
 Result<SavedRun> open_saved_run(const std::string& run_directory, std::optional<std::uint64_t> step) {
-  const auto config = read_run_config(run_directory);
+  auto config = read_run_config(run_directory);
   if (!config) return config.failure();
+  if (auto status = settle_vocabulary(*config); !status) return status.failure();
   const RunDirectory run{run_directory};
   const auto folder = run.checkpoints(*config);
   auto found = find_checkpoint(folder, id_of(run), step);

@@ -101,6 +101,8 @@ TEST_F(StartRun, AResumedRunKeepsItsTokenizer) {
   leave_run("own", {"data.tokenizer=" + here_.folder + "/own.tiktoken", "model.vocabulary=257"});
   EXPECT_TRUE(choose_run(resumed("own"), here_).ok());
   EXPECT_TRUE(choose_run(resumed("own", {"data.tokenizer=own.tiktoken"}), here_).ok()) << "the same file";
+  write_ranks(here_.folder + "/moved.tiktoken");
+  EXPECT_TRUE(choose_run(resumed("own", {"data.tokenizer=moved.tiktoken"}), here_).ok()) << "at another place";
   EXPECT_THAT(refusal(resumed("own", {"data.tokenizer=bytes"})), HasSubstr("data.tokenizer"));
   leave_run("other", {"data.tokenizer=" + here_.folder + "/own.tiktoken", "model.vocabulary=300"});
   const auto changed = choose_run(resumed("other"), here_);

@@ -1,4 +1,8 @@
 // `shoal export`: a checkpoint's weights as transformers loads them, and the tokenizer beside them.
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -12,6 +16,24 @@
 #include "runtime/storage/hugging_face/weights_export.h"
 
 namespace shoal {
+namespace {
+
+// Returns the files that a published model's tokenizer consists of, by name, where the run has one of those: they go
+// along as they are. Those beside tokenizer.json may be missing.
+Result<std::map<std::string, std::string>> files_of_tokenizer(const std::filesystem::path& tokenizer) {
+  std::map<std::string, std::string> files;
+  if (tokenizer.extension() != ".json") return files;
+  auto text = read_file(tokenizer.string());
+  if (!text) return fail(Error::kInvalidData, text.failure().message);
+  files["tokenizer.json"] = std::move(*text);
+  for (const char* name :
+       {"tokenizer_config.json", "special_tokens_map.json", "generation_config.json", "chat_template.jinja"}) {
+    if (auto beside = read_file((tokenizer.parent_path() / name).string())) files[name] = std::move(*beside);
+  }
+  return files;
+}
+
+}  // namespace
 
 Result<int> run_export(const ExportOptions& options) {
   const auto run = open_saved_run(options.run_directory, options.step);
@@ -31,18 +53,15 @@ Result<int> run_export(const ExportOptions& options) {
   }
   std::filesystem::create_directories(folder, error);
   if (error) return fail(Error::kIo, compose("cannot make ", folder.string(), ": ", error.message()));
-  HuggingFaceTokenizer described = hugging_face_tokenizer(**tokenizer, run->config.model.context);
-  if (const std::string& own = run->config.data.tokenizer; own.ends_with(".json")) {
-    auto text = read_file(own);
-    if (!text) return fail(Error::kInvalidData, text.failure().message);
-    described.tokenizer_json = std::move(*text);
-  }
+  const auto own = files_of_tokenizer(run->config.data.tokenizer);
+  if (!own) return own.failure();
+  const HuggingFaceTokenizer described = hugging_face_tokenizer(**tokenizer, run->config.model.context);
   const TensorBlob& model = exported->model;
-  const std::pair<const char*, std::string_view> files[] = {
-      {"config.json", exported->config_json},
-      {"model.safetensors", {model.as<char>(), model.byte_count()}},
-      {"tokenizer.json", described.tokenizer_json},
-      {"tokenizer_config.json", described.config_json}};
+  std::map<std::string, std::string_view> files = {{"config.json", exported->config_json},
+                                                   {"model.safetensors", {model.as<char>(), model.byte_count()}},
+                                                   {"tokenizer.json", described.tokenizer_json},
+                                                   {"tokenizer_config.json", described.config_json}};
+  for (const auto& [name, text] : *own) files[name] = text;
   for (const auto& [name, bytes] : files) {
     if (const auto written = replace_file((folder / name).string(), bytes); !written) return written.failure();
   }

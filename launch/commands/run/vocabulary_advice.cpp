@@ -17,16 +17,19 @@ bool can_be_padded(int unpadded, int described) {
 
 }  // namespace
 
-std::string advice_on_vocabulary(int chosen, int described) {
-  std::string advice = compose(". The model's vocabulary is ", described,
-                               ": leave [model] out, and if the model has a tokenizer of its own, name it with --set "
-                               "data.tokenizer=FILE");
-  for (const int unpadded : {chosen, *named_vocabulary("gpt2")}) {
+std::string advice_on_vocabulary(const VocabularyChoice& chosen, int described) {
+  if (chosen.extra != 0 && chosen.tokens <= described) {
+    return compose(". Leave model.extra_tokens out, or set ", described - chosen.tokens);
+  }
+  std::string advice =
+      ". Name the tokenizer of the model: --set data.tokenizer=FILE. A tokenizer.json beside config.json is taken by "
+      "itself";
+  for (const int unpadded : {chosen.tokens, *named_vocabulary("gpt2")}) {
     if (!can_be_padded(unpadded, described)) continue;
     return compose(advice, ". Only if its tokenizer has ", unpadded, " tokens, the other ", described - unpadded,
                    " rows are padding: ",
-                   unpadded == chosen ? compose("--set model.extra_tokens=", described - unpadded, ".")
-                                      : "they are GPT-2's: --set data.tokenizer=gpt2.");
+                   unpadded == chosen.tokens ? compose("--set model.extra_tokens=", described - unpadded, ".")
+                                             : "they are GPT-2's: --set data.tokenizer=gpt2.");
   }
   return advice;
 }

@@ -25,7 +25,7 @@ using Library = std::shared_ptr<const NcclLibrary>;
   if (!network) return network.failure();
   const auto interface = interface_in(*network, interfaces_of_this_machine());
   if (!interface) {
-    return fail(Error::kUsage, compose("its machine has no address in the private network ", private_network));
+    return fail(Error::kUsage, compose("the machine has no address in the private network ", private_network));
   }
   static const std::string chosen = "=" + *interface;
   const char* const family = network->is_v6 ? "AF_INET6" : "AF_INET";

@@ -354,8 +354,8 @@ Status ShardSet::check_tokens(const ShardFile& shard, std::uint64_t first, std::
   return fail(Error::kInvalidData,
               compose("token ", position, " of the shard ", shard.path().string(), " is ",
                       static_cast<std::uint32_t>(*unknown), ", and the vocabulary has ", vocabulary_,
-                      " tokens. Set data.tokenizer to the one that the shards were made with, and model.extra_tokens "
-                      "if they have more tokens than it."));
+                      " tokens (those of data.tokenizer, and model.extra_tokens): the shard was made with another "
+                      "tokenizer, or is damaged"));
 }
 
 std::string ShardSet::list() const {

@@ -95,7 +95,7 @@ BpeModel model_of_ranks(std::vector<std::string> tokens) {
 }  // namespace
 
 void MergeRanks::add_merge(std::int32_t left, std::int32_t right, Merge merge) {
-  pairs_->emplace(key_of(left, right), merge);
+  pairs_->insert_or_assign(key_of(left, right), merge);
 }
 
 std::optional<std::int32_t> MergeRanks::token_of(std::string_view bytes) const {

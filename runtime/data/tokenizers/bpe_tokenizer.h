@@ -22,7 +22,7 @@
 
 namespace shoal {
 
-// Which tokens two neighbours make, and which are merged first.
+// Says which token two neighbours make, and which are merged first.
 class MergeRanks {
  public:
   struct Merge {
@@ -34,7 +34,7 @@ class MergeRanks {
   void add_token(std::string_view bytes, std::int32_t token) { tokens_.emplace(bytes, token); }
   // Lets only pairs that are added be merged from here on.
   void only_listed() { pairs_.emplace(); }
-  // Call only_listed() first.
+  // Call only_listed() first. Of a pair that is added twice the last one counts.
   void add_merge(std::int32_t left, std::int32_t right, Merge merge);
 
   [[nodiscard]] std::optional<std::int32_t> token_of(std::string_view bytes) const;
@@ -46,13 +46,14 @@ class MergeRanks {
   std::optional<std::unordered_map<std::uint64_t, Merge>> pairs_;  // by both numbers
 };
 
-// What a file says of an encoding. Tokens are by number, none is empty, and of those that are no special ones no two
+// An encoding as a file describes it. Tokens are by number, none is empty, and of those that are no special ones no two
 // are equal and every single byte is one (ensured).
 struct BpeModel {
   std::vector<std::string> tokens;     // bytes; of a special one its name
   std::vector<std::int32_t> specials;  // ascending
   std::optional<std::int32_t> end_of_text;
-  // Pairs of tokens whose joined bytes are a token (ensured), the first to merge first; nothing: by tokens' numbers.
+  // Pairs of tokens whose joined bytes are a token (ensured), the first to merge first, and a pair that is there twice
+  // where it is last; nothing: by tokens' numbers.
   std::optional<std::vector<std::pair<std::int32_t, std::int32_t>>> merges;
   bool takes_whole_pieces = true;  // a piece that is a token is not merged
   Pieces pieces = Pieces::kGpt2;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 
 #include "runtime/base/compose.h"
 #include "runtime/base/ensure.h"
@@ -94,8 +95,12 @@ namespace {
 class Matcher {
  public:
   explicit Matcher(const pcre2_code* code)
-      : code_(code), data_(pcre2_match_data_create_from_pattern(code, nullptr), &pcre2_match_data_free) {
-    ENSURE(data_ != nullptr, "there is memory for a match");
+      : code_(code),
+        data_(pcre2_match_data_create_from_pattern(code, nullptr), &pcre2_match_data_free),
+        context_(pcre2_match_context_create(nullptr), &pcre2_match_context_free) {
+    ENSURE(data_ != nullptr && context_ != nullptr, "there is memory for a match");
+    // A run of white space is gone back over character by character: as many steps as it is long, none of them twice.
+    pcre2_set_match_limit(context_.get(), std::numeric_limits<std::uint32_t>::max());
   }
 
   // Returns how many bytes at the beginning are UTF-8.
@@ -113,11 +118,12 @@ class Matcher {
 
  private:
   [[nodiscard]] int match(std::string_view text, std::uint32_t options) const {
-    return pcre2_match(code_, units(text), text.size(), 0, options, data_.get(), nullptr);
+    return pcre2_match(code_, units(text), text.size(), 0, options, data_.get(), context_.get());
   }
 
   const pcre2_code* code_;
   std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> data_;
+  std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> context_;
 };
 
 template <class Take>
@@ -211,6 +217,16 @@ std::size_t Pretokenizer::seam_after(std::string_view text, std::size_t wanted) 
     const std::size_t settled = settled_end(text.substr(0, window));
     if (settled >= least) return settled;
   }
+}
+
+bool is_white_space(std::string_view text) {
+  if (text.empty()) return false;
+  while (!text.empty()) {
+    const std::string_view last = last_character(text);
+    if (!is_white(last)) return false;
+    text.remove_suffix(last.size());
+  }
+  return true;
 }
 
 std::string unicode_version() { return setting_of(PCRE2_CONFIG_UNICODE_VERSION); }

@@ -52,6 +52,9 @@ class Pretokenizer {
   std::unique_ptr<Pattern> pattern_;
 };
 
+// True of a text of white space alone that is not empty.
+[[nodiscard]] bool is_white_space(std::string_view text);
+
 // Version of the library's tables: "14.0.0".
 [[nodiscard]] std::string unicode_version();
 // Version of the library: "10.42 2022-12-11".

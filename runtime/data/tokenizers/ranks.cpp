@@ -23,7 +23,6 @@ constexpr const char* kInPackage = "*/whisper/assets/gpt2.tiktoken";
 // pip runs this package's set-up code to learn its metadata: the hash decides before that what it is.
 constexpr const char* kRequirement =
     "openai-whisper==20250625 --hash=sha256:37a91a3921809d9f44748ffc73c0a55c9f366c85a3ef5c2ae0cc09540432eb96\n";
-constexpr std::size_t kLengthMax = 4096;  // bytes of a token
 
 // The alphabet's digit of a character; 64 for none.
 constexpr std::array<std::uint8_t, 256> digits() {
@@ -65,7 +64,7 @@ std::optional<Line> parse_line(std::string_view text) {
   Line line;
   const char* const end = text.data() + text.size();
   const auto read = std::from_chars(text.data() + blank + 1, end, line.rank);
-  if (!token || token->size() > kLengthMax || read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  if (!token || token->size() > kTokenBytesMax || read.ec != std::errc() || read.ptr != end) return std::nullopt;
   line.token = std::move(*token);
   return line;
 }

@@ -22,6 +22,7 @@ inline constexpr std::string_view kGpt2RanksSha256 = "306cd27f03c1a714eca7108e03
 inline constexpr std::uint64_t kGpt2RanksCount = 50256;
 // Bounds what is read of a file that claims to be ranks.
 inline constexpr std::uint64_t kRanksMax = 1'000'000;
+inline constexpr std::size_t kTokenBytesMax = 4096;
 
 // Tokens by rank. Every single byte is among them, so that any text can be encoded; no two are equal, none is empty.
 // Errors: kInvalidData with the line and what is wrong; `where` names the file for the sentence.

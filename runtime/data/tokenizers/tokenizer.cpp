@@ -15,22 +15,34 @@
 namespace shoal {
 namespace {
 
-Result<std::shared_ptr<const Tokenizer>> read_ranks(const std::filesystem::path& path) {
-  const auto text = read_file(path.string());
+// Bounds what is read of a file that claims to be a tokenizer. The largest published ones have 40 MB.
+constexpr std::uint64_t kFileMax = 128 << 20;
+
+Result<std::string> read_text(const std::filesystem::path& path) {
+  std::error_code unknown;
+  const std::uint64_t size = std::filesystem::file_size(path, unknown);
+  if (!unknown && size > kFileMax) {
+    return fail(Error::kInvalidData, compose("the tokenizer ", path.string(), " is too large: it has ", size,
+                                             " bytes, and none of more than ", kFileMax, " is read"));
+  }
+  auto text = read_file(path.string());
   if (!text) return fail(Error::kInvalidData, "the tokenizer cannot be read: " + text.failure().message);
+  return text;
+}
+
+Result<std::shared_ptr<const Tokenizer>> read_ranks(const std::filesystem::path& path) {
+  const auto text = read_text(path);
+  if (!text) return text.failure();
   auto tokens = parse_ranks(*text, path.string());
   if (!tokens) return tokens.failure();
   return std::shared_ptr<const Tokenizer>(
       std::make_shared<BpeTokenizer>(std::move(*tokens), sha256_hex(std::string_view(*text))));
 }
 
-Result<std::shared_ptr<const Tokenizer>> read_json(const std::filesystem::path& path) {
-  const auto text = read_file(path.string());
-  if (!text) return fail(Error::kInvalidData, "the tokenizer cannot be read: " + text.failure().message);
-  auto model = parse_tokenizer_json(*text, path.string());
-  if (!model) return model.failure();
-  return std::shared_ptr<const Tokenizer>(
-      std::make_shared<BpeTokenizer>(std::move(*model), sha256_hex(std::string_view(*text))));
+Result<BpeModel> read_json(const std::filesystem::path& path) {
+  const auto text = read_text(path);
+  if (!text) return text.failure();
+  return parse_tokenizer_json(*text, path.string());
 }
 
 }  // namespace
@@ -63,11 +75,24 @@ Result<std::shared_ptr<const Tokenizer>> make_tokenizer(const std::string& name)
     return read_ranks(*path);
   }
   std::error_code error;
-  if (std::filesystem::is_regular_file(name, error))
-    return name.ends_with(".json") ? read_json(name) : read_ranks(name);
-  return fail(Error::kUsage, compose("data.tokenizer = \"", name,
-                                     "\": there is no such file. Use \"bytes\", \"gpt2\" or the path of a .tiktoken "
-                                     "file or of a tokenizer.json."));
+  const auto status = std::filesystem::status(name, error);
+  if (!std::filesystem::is_regular_file(status)) {
+    const char* const is = std::filesystem::is_directory(status) ? "that is a folder" : "there is no such file";
+    return fail(Error::kUsage, compose("data.tokenizer = \"", name, "\": ", is,
+                                       ". Use \"bytes\", \"gpt2\" or the path of a .tiktoken file or of a "
+                                       "tokenizer.json."));
+  }
+  if (!name.ends_with(".json")) return read_ranks(name);
+  auto model = read_json(name);
+  if (!model) return model.failure();
+  std::string digest = digest_of(*model);
+  return std::shared_ptr<const Tokenizer>(std::make_shared<BpeTokenizer>(std::move(*model), std::move(digest)));
+}
+
+std::string name_or_path(const std::string& tokenizer_json) {
+  const auto model = read_json(tokenizer_json);
+  const std::string name = model ? name_of(*model) : std::string();
+  return name.empty() ? tokenizer_json : name;
 }
 
 Status settle_vocabulary(Config& config) {
@@ -77,10 +102,11 @@ Status settle_vocabulary(Config& config) {
   const int vocabulary = (*tokenizer)->vocabulary_size() + config.model.extra_tokens;
   if (config.model.vocabulary == 0) config.model.vocabulary = vocabulary;
   if (config.model.vocabulary == vocabulary) return Done{};
-  return fail(Error::kInvalidData,
-              compose("the tokenizer ", config.data.tokenizer, " and model.extra_tokens = ", config.model.extra_tokens,
-                      " make a vocabulary of ", vocabulary, ", and model.vocabulary = ", config.model.vocabulary,
-                      ": the file is not the one that the configuration was made for."));
+  return fail(
+      Error::kInvalidData,
+      compose("the tokenizer ", config.data.tokenizer, " and model.extra_tokens = ", config.model.extra_tokens,
+              " make a vocabulary of ", vocabulary, ", and model.vocabulary = ", config.model.vocabulary,
+              ": another file was there when the configuration was made, or model.vocabulary is to be left out."));
 }
 
 }  // namespace shoal

@@ -60,6 +60,9 @@ class ByteTokenizer final : public Tokenizer {
 // of fetch_gpt2_ranks().
 [[nodiscard]] Result<std::shared_ptr<const Tokenizer>> make_tokenizer(const std::string& name);
 
+// Returns the name of the tokenizer that makes the same tokens as this file, where one has a name, else the path.
+[[nodiscard]] std::string name_or_path(const std::string& tokenizer_json);
+
 // Completes a configuration that was just put together: where data.tokenizer is a file, model.vocabulary becomes what
 // the file says. Errors: as make_tokenizer, and kInvalidData where the configuration says another number: it was made
 // for another file of that name.

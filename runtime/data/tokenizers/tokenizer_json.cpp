@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/sha256.h"
 #include "runtime/data/tokenizers/byte_level.h"
 #include "runtime/data/tokenizers/ranks.h"
 
@@ -19,20 +20,29 @@ using Json = nlohmann::json;
 using Numbers = std::unordered_map<std::string, std::int32_t>;  // by the printed form of a token
 
 // As they stand in the files, for the expressions of pretokenizer.h.
-constexpr std::string_view kLlama3 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})"
-    R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr std::string_view kQwen2 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
-    R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kLlama3 = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})"
+                                     R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kQwen2 = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
+                                    R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+// Digest of GPT-2's tokens in the order of their ranks, each behind its size and a colon.
+constexpr std::string_view kGpt2TokensSha256 = "e9e45993123ec6a64707a12a963fa02d1c51d715b1f66650519ed8c417fbfaff";
 constexpr std::array<std::string_view, 4> kEndsOfText = {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"};
 
-// What is wrong with a file, on its way out of the parser.
+// Carries what is wrong with a file out of the parser.
 struct Refusal {
   std::string why;
 };
 
 [[noreturn]] void refuse(std::string why) { throw Refusal{std::move(why)}; }
+
+// For a sentence: a long text is cut, and of a list or an object its kind is said, however much is nested in it.
+std::string shown(const Json& value) {
+  constexpr std::size_t kShownMax = 64;  // bytes
+  if (value.is_structured()) return compose("an ", value.type_name());
+  if (!value.is_string() || value.get_ref<const std::string&>().size() <= kShownMax) return value.dump();
+  const Json begin = value.get_ref<const std::string&>().substr(0, kShownMax);
+  return begin.dump(-1, ' ', false, Json::error_handler_t::replace) + "...";
+}
 
 // The member, or null where it is absent.
 const Json& member(const Json& object, const char* key) {
@@ -46,7 +56,7 @@ bool is_type(const Json& step, std::string_view type) { return member(step, "typ
 
 void check_normalizer(const Json& normalizer) {
   if (normalizer.is_null() || is_type(normalizer, "NFC")) return;
-  refuse(compose("\"normalizer\": only NFC is known, and it is ", member(normalizer, "type").dump()));
+  refuse(compose("\"normalizer\": only NFC is known, and it is ", shown(member(normalizer, "type"))));
 }
 
 bool is_byte_level(const Json& step, bool uses_regex) {
@@ -86,7 +96,7 @@ Pieces pieces_of(const Json& described) {
 void check_model(const Json& model) {
   if (!model.is_object()) refuse("it has no \"model\"");
   if (!is_type(model, "BPE") && !member(model, "type").is_null()) {
-    refuse(compose("\"model\" is of the type ", member(model, "type").dump(), ", and only \"BPE\" is taken"));
+    refuse(compose("\"model\" is of the type ", shown(member(model, "type")), ", and only \"BPE\" is taken"));
   }
   if (member(model, "byte_fallback") == Json(true)) {
     refuse("\"model\" falls back to bytes (byte_fallback): such an encoding is not of bytes, and not taken");
@@ -100,7 +110,7 @@ void check_model(const Json& model) {
 
 std::int32_t number_of(const Json& value, const std::string& name) {
   const bool is_number = value.is_number_unsigned() && value.get<std::uint64_t>() < kRanksMax;
-  if (!is_number) refuse(compose("the number of the token ", Json(name).dump(), " is none below ", kRanksMax));
+  if (!is_number) refuse(compose("the number of the token ", shown(name), " is none below ", kRanksMax));
   return value.get<std::int32_t>();
 }
 
@@ -126,6 +136,9 @@ class Parsing {
     if (at >= model_.tokens.size()) model_.tokens.resize(at + 1);
     if (!model_.tokens[at].empty()) refuse(compose("the number ", number, " is there twice"));
     if (bytes.empty()) refuse(compose("the token ", number, " is empty"));
+    if (bytes.size() > kTokenBytesMax) {
+      refuse(compose("the token ", number, " has more than ", kTokenBytesMax, " bytes"));
+    }
     model_.tokens[at] = std::move(bytes);
   }
 
@@ -135,6 +148,11 @@ class Parsing {
     for (const Json& token : added) {
       const Json& name = member(token, "content");
       if (!name.is_string()) refuse("one of \"added_tokens\" has no \"content\"");
+      if (is_white_space(name.get<std::string>())) {
+        refuse(compose("\"added_tokens\" has white space, ", shown(name),
+                       ", which is taken out of any text before it is "
+                       "cut into pieces: such an encoding is not taken"));
+      }
       const auto number = number_of(member(token, "id"), name.get<std::string>());
       place(number, name.get<std::string>());
       specials_.emplace(name.get<std::string>(), number);
@@ -157,7 +175,7 @@ class Parsing {
       const auto special = specials_.find(name);
       if (special != specials_.end() && special->second == number) continue;
       auto bytes = bytes_of_printed(name);
-      if (!bytes) refuse(compose("the token ", Json(name).dump(), " is not of bytes in GPT-2's printable form"));
+      if (!bytes) refuse(compose("the token ", shown(name), " is not of bytes in GPT-2's printable form"));
       place(number, std::move(*bytes));
       numbers_.emplace(name, number);
     }
@@ -174,7 +192,7 @@ class Parsing {
 
   std::int32_t known(const std::string& name) const {
     const auto found = numbers_.find(name);
-    if (found == numbers_.end()) refuse(compose("a merge names ", Json(name).dump(), ", which is no token"));
+    if (found == numbers_.end()) refuse(compose("a merge names ", shown(name), ", which is no token"));
     return found->second;
   }
 
@@ -184,7 +202,7 @@ class Parsing {
       return {merge[0], merge[1]};
     const std::string both = merge.is_string() ? merge.get<std::string>() : std::string();
     const std::size_t space = both.find(' ');
-    if (space == std::string::npos) refuse(compose("a merge is ", merge.dump(), ", and not two tokens"));
+    if (space == std::string::npos) refuse(compose("a merge is ", shown(merge), ", and not two tokens"));
     return {both.substr(0, space), both.substr(space + 1)};
   }
 
@@ -216,6 +234,38 @@ Result<BpeModel> parse_tokenizer_json(std::string_view text, const std::string& 
   } catch (const Refusal& refusal) {
     return fail(Error::kInvalidData, compose(where, " cannot be used as a tokenizer: ", refusal.why));
   }
+}
+
+std::string digest_of(const BpeModel& model) {
+  Sha256 digest;
+  const auto add = [&digest](const std::string& text) { digest.update(compose(text.size(), ":", text)); };
+  for (const std::string& token : model.tokens) add(token);
+  for (const std::int32_t special : model.specials) add(compose("special ", special));
+  if (model.end_of_text) add(compose("end ", *model.end_of_text));
+  add(compose("pieces ", static_cast<int>(model.pieces), model.takes_whole_pieces ? " whole" : ""));
+  if (!model.merges) return digest.hex();
+  add("merges");
+  for (const auto& [left, right] : *model.merges) add(compose(left, " ", right));
+  return digest.hex();
+}
+
+std::string name_of(const BpeModel& model) {
+  const std::size_t count = model.tokens.size();
+  if (count == 256 && model.specials.empty() && (!model.merges || model.merges->empty())) {
+    for (std::size_t byte = 0; byte < count; ++byte) {
+      if (model.tokens[byte] != std::string(1, static_cast<char>(byte))) return {};
+    }
+    return "bytes";
+  }
+  constexpr std::size_t kEnd = kGpt2RanksCount;
+  const bool may_be_gpt2 = count == kEnd + 1 && model.pieces == Pieces::kGpt2 && model.end_of_text == kEnd &&
+                           model.specials.size() == 1 && model.tokens[kEnd] == "<|endoftext|>";
+  if (!may_be_gpt2) return {};
+  Sha256 digest;
+  for (std::size_t token = 0; token < kEnd; ++token) {
+    digest.update(compose(model.tokens[token].size(), ":", model.tokens[token]));
+  }
+  return digest.hex() == kGpt2TokensSha256 ? "gpt2" : "";
 }
 
 }  // namespace shoal

@@ -121,6 +121,8 @@ TEST_F(HuggingFace, ReadsGpt2sTokens) {
     texts.push_back(std::move(text));
   }
   ASSERT_NO_FATAL_FAILURE(expect_same(**tokenizer, texts));
+  const auto exported = hugging_face_tokenizer(**tokenizer, 64).tokenizer_json;
+  EXPECT_EQ(name_or_path(scratch_->file("own.json", exported).string()), "gpt2");
   // The control: by other ranks a text has other numbers. And its end, written out, is one token there alone.
   EXPECT_NE(read_by(ByteTokenizer(), {"the sea"})[0]["ids"].get<Ids>(), (*tokenizer)->encode("the sea"));
   EXPECT_EQ(read_by(**tokenizer, {"<|endoftext|>"})[0]["ids"].get<Ids>(), Ids{50256});

@@ -4,8 +4,11 @@
 #include <fstream>
 #include <iterator>
 
+#include "runtime/data/tokenizers/bpe_tokenizer.h"
+#include "runtime/data/tokenizers/hugging_face_tokenizer.h"
 #include "runtime/storage/checkpoint_reader.h"
 #include "runtime/storage/safetensors.h"
+#include "tests/runtime/data/tokenizers/small_ranks.h"
 #include "tests/support/process_scene.h"
 
 namespace shoal::import_test {
@@ -20,8 +23,8 @@ std::string read_all(const fs::path& path) {
 }
 
 // A trained run, exported to the folder `gpt2`.
-void train_and_export(ProcessScene& scene) {
-  ASSERT_EQ(scene.run_to_end(train(scene, "run", {2, 1, 6, {}}, {"--single"})), 0);
+void train_and_export(ProcessScene& scene, const Words& sets = {}) {
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", {2, 1, 6, sets}, {"--single"})), 0);
   ASSERT_EQ(scene.run_to_end({"export", scene.run().string(), "--to", (scene.folder() / "gpt2").string()}), 0);
 }
 
@@ -94,6 +97,31 @@ TEST(Import, BringsBackWhatWasExported) {
   Program& sample = scene.start({"sample", scene.run("imported").string(), "--prompt", "fish", "--tokens", "9"});
   ASSERT_EQ(sample.wait(kRunLimit), 0) << sample.err();
   EXPECT_TRUE(sample.out().starts_with("fish"));
+}
+
+// As a published model comes: with a tokenizer.json of its own, and more rows than that has tokens.
+TEST(Import, TakesTheTokenizerBesideItAndKeepsRowsBehindItsTokens) {
+  ProcessScene scene;
+  scene.set_environment({{"SHOAL_DATA", (scene.folder() / "kept").string()}});
+  std::vector<std::string> tokens = every_byte();
+  for (const char* token : {"he", " t", "in", "er", "an", " a"}) tokens.emplace_back(token);
+  const std::string file = hugging_face_tokenizer(BpeTokenizer(tokens, ""), 32).tokenizer_json;
+  const fs::path tokenizer = scene.folder() / "own.json";
+  std::ofstream(tokenizer, std::ios::binary) << file;
+  ASSERT_NO_FATAL_FAILURE(
+      train_and_export(scene, {"data.tokenizer=" + tokenizer.string(), "model.extra_tokens=9", "model.kind=llama"}));
+  EXPECT_EQ(read_all(scene.folder() / "gpt2" / "tokenizer.json"), file);
+  ASSERT_EQ(scene.run_to_end(import_to(scene, "imported")), 0);
+  EXPECT_EQ(weights_of(scene.run("imported"), 0), weights_of(scene.run(), 6));
+  EXPECT_EQ(loss_of(scene, "imported"), loss_of(scene, "run"));
+  const std::string config = read_all(scene.run("imported") / "config.toml");
+  EXPECT_NE(config.find("extra_tokens = 9\n"), std::string::npos) << config;
+  EXPECT_NE(config.find("/gpt2/tokenizer.json"), std::string::npos) << config;
+  ASSERT_EQ(scene.run_to_end({"train", "--resume", scene.run("imported").string()}), 0);
+  Program& sample = scene.start({"sample", scene.run("imported").string(), "--prompt", "he", "--tokens", "40"});
+  ASSERT_EQ(sample.wait(kRunLimit), 0) << sample.err();
+  Program& refused = scene.start(import_to(scene, "refused", {"--set", "data.tokenizer=gpt2"}));
+  EXPECT_EQ(refused.wait(kRunLimit), 2) << "a tokenizer with more tokens than rows: " << refused.err();
 }
 
 // A shell's completion puts a slash behind a folder; and files beside it are not to be removed.
@@ -187,7 +215,7 @@ TEST(Import, SaysWhatToDoAboutOtherNumbers) {
   describe_as(scene, "vocab_size", 320, 50304);
   expect_refused(scene, {}, 2, "--set data.tokenizer=gpt2");
   describe_as(scene, "vocab_size", 50304, 40000);
-  expect_refused(scene, {}, 2, "name it with --set data.tokenizer=FILE");
+  expect_refused(scene, {}, 2, "Name the tokenizer of the model: --set data.tokenizer=FILE");
 }
 
 TEST(Import, SaysWhatCannotBeImported) {

@@ -75,6 +75,12 @@ TEST_F(OwnTokenizer, IsKeptByARunThatGoesOn) {
   Program& other = scene_.start({"train", "--resume", scene_.run().string(), "--set", "data.tokenizer=bytes"});
   EXPECT_EQ(other.wait(kRunLimit), 2);
   EXPECT_NE(other.err().find("data.tokenizer"), std::string::npos) << other.err();
+  std::vector<std::string> more = own_tokens();
+  more.emplace_back("zz");
+  std::ofstream(path(), std::ios::binary) << ranks_text(more);
+  Program& grown = scene_.start({"eval", scene_.run().string()});
+  EXPECT_EQ(grown.wait(kRunLimit), 3);
+  EXPECT_NE(grown.err().find("make a vocabulary of 270"), std::string::npos) << grown.err();
   // The ranks are as many, but others: the weights were trained on what they do not mean.
   std::vector<std::string> tokens = own_tokens();
   tokens.back() = "zz";
@@ -84,8 +90,12 @@ TEST_F(OwnTokenizer, IsKeptByARunThatGoesOn) {
     EXPECT_EQ(changed.wait(kRunLimit), 3) << changed.err();
     EXPECT_NE(changed.err().find("another tokenizer"), std::string::npos) << changed.err();
   }
-  std::ofstream(path(), std::ios::binary) << ranks_text(own_tokens());
-  ASSERT_EQ(scene_.run_to_end({"train", "--resume", scene_.run().string()}), 0);
+  const std::string elsewhere = "data.tokenizer=" + (scene_.folder() / "moved.tiktoken").string();
+  fs::rename(path(), scene_.folder() / "moved.tiktoken");
+  Program& moved = scene_.start({"train", "--resume", scene_.run().string(), "--set", elsewhere});
+  EXPECT_EQ(moved.wait(kRunLimit), 3) << "other ranks at another place: " << moved.err();
+  std::ofstream(scene_.folder() / "moved.tiktoken", std::ios::binary) << ranks_text(own_tokens());
+  ASSERT_EQ(scene_.run_to_end({"train", "--resume", scene_.run().string(), "--set", elsewhere}), 0);
   EXPECT_EQ(scene_.records().finals.back().steps, 10U);
 }
 

@@ -18,6 +18,7 @@
 #include "runtime/base/sha256.h"
 #include "runtime/base/text/shell_word.h"
 #include "runtime/data/mapped_file.h"
+#include "runtime/data/tokenizers/tokenizer.h"
 #include "runtime/data/tokens.h"
 #include "runtime/storage/checkpoint_writer.h"
 #include "runtime/storage/hugging_face/imported_image.h"
@@ -30,6 +31,8 @@ namespace shoal {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int kFewRows = 1024;  // models have no more of them for padding and special tokens
 
 Result<DescribedModel> read_description(const fs::path& folder) {
   const std::string path = (folder / "config.json").string();
@@ -98,11 +101,11 @@ Result<LoadedWeights> load_weights(const fs::path& folder, const ModelDescriptio
   return LoadedWeights{std::move(*files), std::move(*weights)};
 }
 
-// Empty: there is none.
+// Returns what data.tokenizer names it by; empty: there is none.
 std::string tokenizer_beside(const fs::path& folder) {
   std::error_code error;
   const fs::path path = fs::absolute(folder, error) / "tokenizer.json";
-  return fs::is_regular_file(path, error) ? path.lexically_normal().string() : std::string();
+  return fs::is_regular_file(path, error) ? name_or_path(path.lexically_normal().string()) : std::string();
 }
 
 // The checkpoint after 0 steps, cut as the run will be, of an optimiser that has made no step; its weights' SHA-256.
@@ -186,7 +189,13 @@ Result<int> run_import(const ImportOptions& options) {
   if (!digest) return digest.failure();
   if (!chosen->warning.empty()) say("warning: ", chosen->warning);
   if (const int extra = chosen->config.model.extra_tokens; extra > 0) {
-    say("the last ", extra, " rows of the vocabulary are of no token of data.tokenizer: model.extra_tokens");
+    say(extra > kFewRows ? "warning: is it the model's tokenizer? The" : "the", " last ", extra,
+        " rows of the vocabulary are of no token of data.tokenizer (model.extra_tokens)");
+  }
+  if (described->description.model.context > chosen->config.model.context) {
+    say("model.context = ", chosen->config.model.context, ", where ", described->where, " says ",
+        described->description.names.at("model.context"), " = ", described->description.model.context,
+        ": --set model.context=N chooses how long the sequences are that it is trained on");
   }
   say("imported as the checkpoint after 0 steps; weights ", *digest);
   say("go on with: shoal train --resume ", shell_word(chosen->directory));

@@ -49,7 +49,7 @@ std::vector<std::string> settings_of(const ModelConfig& model, const std::string
   }
   std::string chosen = tokenizer;
   for (const char* name : {"bytes", "gpt2"}) {
-    if (named_vocabulary(name) == model.vocabulary) chosen = name;
+    if (chosen.empty() && named_vocabulary(name) == model.vocabulary) chosen = name;
   }
   if (!chosen.empty()) settings.push_back(compose("data.tokenizer=", chosen));
   if (model.layers < Config{}.pipeline.stages) settings.push_back("pipeline.stages=1");
@@ -68,11 +68,14 @@ Status check_agrees(const Config& chosen, const DescribedModel& described) {
     if (is_free(*key, chosen.model, described.description) || key->get(chosen) == key->get(said)) continue;
     return disagree(key->path(), key->path(), key->get(chosen), key->get(said), ". Leave [model] out.");
   }
-  const int vocabulary = chosen.model.vocabulary;
-  if (vocabulary == said.model.vocabulary) return Done{};
-  return disagree("the vocabulary", "model.vocabulary", KeyValue(std::int64_t{vocabulary}),
-                  KeyValue(std::int64_t{said.model.vocabulary}),
-                  advice_on_vocabulary(vocabulary, said.model.vocabulary));
+  if (chosen.model.vocabulary == said.model.vocabulary) return Done{};
+  const int extra = chosen.model.extra_tokens;
+  const VocabularyChoice choice{chosen.model.vocabulary - extra, extra};
+  return fail(Error::kUsage,
+              compose("data.tokenizer = ", chosen.data.tokenizer, " has ", choice.tokens, " tokens",
+                      extra > 0 ? compose(", model.extra_tokens = ", extra) : "", ", and ", described.where, " says ",
+                      described.description.names.at("model.vocabulary"), " = ", said.model.vocabulary,
+                      advice_on_vocabulary(choice, said.model.vocabulary)));
 }
 
 void keep_rows(Config& chosen, const DescribedModel& described) {

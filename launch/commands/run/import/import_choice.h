@@ -17,8 +17,8 @@ struct DescribedModel {
 };
 
 // Returns the settings that config.json gives; CONFIG, the environment and --set are applied after them. Rotary
-// positions have no end: a context beyond what a key may hold is cut there. tokenizer: the path of the tokenizer.json
-// beside it, taken where no tokenizer with a name has that vocabulary; empty: there is none.
+// positions have no end: a context beyond what a key may hold is cut there. tokenizer: that of the file beside it;
+// empty: there is none, and the size of the vocabulary says which one with a name it may be.
 [[nodiscard]] std::vector<std::string> settings_of(const ModelConfig& model, const std::string& tokenizer = {});
 
 // Checks that the run has the model of the checkpoint: every key that config.json names has the value that it says
@@ -27,7 +27,7 @@ struct DescribedModel {
 [[nodiscard]] Status check_agrees(const Config& chosen, const DescribedModel& described);
 
 // Keeps rows of the vocabulary behind the tokenizer's, as padding has and tokens with a meaning of their own, in
-// model.extra_tokens. Only where a person named the tokenizer: the default one is that of few models.
+// model.extra_tokens. Not behind the default tokenizer's, which is that of few models.
 void keep_rows(Config& chosen, const DescribedModel& described);
 
 // Checks that every number of config.json is one that its key may hold; a longer context with rotary positions is cut

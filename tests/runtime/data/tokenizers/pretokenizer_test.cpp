@@ -162,6 +162,14 @@ TEST(Pretokenizer, TakesLongRunsOfOneKind) {
   EXPECT_THAT(cut(blanks + "a"), ElementsAre(blanks.substr(1), " a"));
 }
 
+// More than the ten million steps that PCRE2 takes back of its own accord.
+TEST(Pretokenizer, TakesARunOfWhiteSpaceOfAnyLength) {
+  const std::string blanks(10'100'000, ' ');
+  for (const Pieces pieces : {Pieces::kGpt2, Pieces::kGpt2Digits, Pieces::kLlama3, Pieces::kQwen2}) {
+    EXPECT_TRUE(cut(blanks + "a", pieces) == Texts({blanks.substr(1), " a"})) << static_cast<int>(pieces);
+  }
+}
+
 Texts parted_at(const std::string& text, std::size_t at, Pieces pieces) {
   Texts parts = cut(std::string_view(text).substr(0, at), pieces);
   const Texts rest = cut(std::string_view(text).substr(at), pieces);
@@ -191,7 +199,7 @@ TEST_P(Seam, ChangesNoPiece) {
     ASSERT_EQ(parted_at(text, seam, which), cut(text, which)) << testing::PrintToString(text) << " at " << seam;
     changed_elsewhere += parted_at(text, wanted, which) != cut(text, which) ? 1 : 0;
   }
-  EXPECT_GT(changed_elsewhere, 500) << "any other place will not do";
+  EXPECT_GT(changed_elsewhere, 300) << "any other place will not do";
 }
 
 // Kinds of characters that meet at a seam: endings, white space of 1 to 3 bytes, letters and marks of 1 to 4, and bytes

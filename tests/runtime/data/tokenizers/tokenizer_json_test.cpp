@@ -1,4 +1,4 @@
-// Which files are taken, what they mean, and that every key that is not known is refused by its name.
+// Tests which files are taken, what they mean, and that every key that is not known is refused by its name.
 #include "runtime/data/tokenizers/tokenizer_json.h"
 
 #include <gmock/gmock.h>
@@ -7,6 +7,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
+#include <utility>
 
 #include "runtime/data/tokenizers/byte_level.h"
 #include "runtime/data/tokenizers/hugging_face_tokenizer.h"
@@ -177,6 +179,101 @@ TEST(TokenizerJson, IsRefusedByTheNameOfWhatIsNotKnown) {
     EXPECT_THAT(model.failure().message, HasSubstr("t.json"));
   }
   for (const char* text : {"", "{", "[]", "3"}) EXPECT_FALSE(parse_tokenizer_json(text, "t.json").ok()) << text;
+}
+
+// The library takes the place in the list where a pair stands last.
+TEST(TokenizerJson, MergesAPairThatIsListedTwiceByItsLastPlace) {
+  Json file = small();
+  file["model"]["merges"] = {"a b", "b c"};
+  EXPECT_THAT(read(file).encode("abc"), ElementsAre(256, 'c')) << "control";
+  file["model"]["merges"] = {"a b", "b c", "a b"};
+  EXPECT_THAT(read(file).encode("abc"), ElementsAre('a', 257));
+}
+
+// A text has it without meaning the token: the library would take it out of every text.
+TEST(TokenizerJson, IsRefusedWhereWhiteSpaceIsAnAddedToken) {
+  for (const char* blanks : {" ", "  ", "\t\n", "\u3000 "}) {
+    Json file = small();
+    file["added_tokens"].push_back({{"id", 260}, {"content", blanks}, {"special", false}});
+    const auto model = parse_tokenizer_json(file.dump(), "t.json");
+    ASSERT_FALSE(model.ok());
+    EXPECT_THAT(model.failure().message, HasSubstr("\"added_tokens\" has white space"));
+  }
+  Json file = small();
+  file["added_tokens"].push_back({{"id", 260}, {"content", " <x> "}, {"special", false}});
+  EXPECT_EQ(read(file).vocabulary_size(), 261) << "control";
+}
+
+// Whatever stands where a word is expected: the sentence stays short, and nesting ends no process.
+TEST(TokenizerJson, NamesWhatIsWrongInAShortSentence) {
+  constexpr std::size_t kDepth = 1'000'000;
+  const std::string nested = std::string(kDepth, '[') + std::string(kDepth, ']');
+  const auto refusal = [](const std::string& text) { return parse_tokenizer_json(text, "t.json").failure().message; };
+  EXPECT_THAT(refusal(R"({"normalizer":{"type":)" + nested + "}}"), HasSubstr("and it is an array"));
+  Json file = small();
+  file["model"]["merges"] = Json::array({"x"});
+  std::string merges = file.dump();
+  merges.replace(merges.find(R"(["x"])"), 5, "[" + nested + "]");
+  EXPECT_THAT(refusal(merges), HasSubstr("a merge is an array, and not two tokens"));
+  file = small();
+  file["model"]["type"] = "\u00e9" + std::string(62, 'x');
+  EXPECT_THAT(refusal(file.dump()), HasSubstr(std::string(62, 'x') + "\","));
+  file["model"]["type"] = "\u00e9" + std::string(100'000, 'x');
+  EXPECT_THAT(refusal(file.dump()), HasSubstr(std::string(62, 'x') + "\"..., and"));
+  file["model"]["type"] = std::string(63, 'x') + "\u00e9";
+  EXPECT_THAT(refusal(file.dump()), HasSubstr(std::string(63, 'x') + "\ufffd\"...")) << "cut within a character";
+}
+
+// What is written out for another library takes the square of a token's length.
+TEST(TokenizerJson, HasTokensThatAreNoLongerThanRanks) {
+  Json file = small();
+  file["model"]["vocab"][std::string(4096, 'a')] = 260;
+  EXPECT_EQ(read(file).vocabulary_size(), 261);
+  file = small();
+  file["model"]["vocab"][std::string(4097, 'a')] = 260;
+  EXPECT_THAT(parse_tokenizer_json(file.dump(), "").failure().message, HasSubstr("the token 260 has more than 4096"));
+}
+
+TEST(TokenizerJson, OfTheSameTokensHaveOneDigest) {
+  const auto digest = [](const Json& file, int indent) {
+    return digest_of(*parse_tokenizer_json(file.dump(indent), "t.json"));
+  };
+  const std::string before = digest(small(), -1);
+  EXPECT_EQ(digest(small(), 2), before) << "white space";
+  Json file = small();
+  file["post_processor"] = {{"type", "ByteLevel"}};
+  EXPECT_EQ(digest(file, -1), before) << "what no text's tokens depend on";
+  const std::vector<std::function<void(Json&)>> changes = {
+      [](Json& changed) { changed["added_tokens"][0]["content"] = "<eos>"; },
+      [](Json& changed) { changed["added_tokens"][0]["content"] = "<pad>"; },
+      [](Json& changed) {
+        changed["added_tokens"].push_back({{"id", 260}, {"content", "<pad>"}});
+      },
+      [](Json& changed) { changed["model"]["ignore_merges"] = true; },
+      [](Json& changed) {
+        changed["model"]["merges"] = {"a bc", "b c"};
+      },
+      [](Json& changed) { changed["model"]["merges"] = {"b c"}; },
+      [](Json& changed) { changed["pre_tokenizer"] = sequence(split(kQwen2), false); },
+      [](Json& changed) {
+        changed["model"]["vocab"]["ab"] = 257;
+        changed["model"]["vocab"]["bc"] = 256;
+      }};
+  std::set<std::string> seen = {before};
+  for (const auto& change : changes) {
+    file = small();
+    change(file);
+    EXPECT_TRUE(seen.insert(digest(file, -1)).second) << file["added_tokens"] << file["model"]["merges"];
+  }
+}
+
+TEST(TokenizerJson, IsKnownByItsName) {
+  const auto name = [](const Json& file) { return name_of(*parse_tokenizer_json(file.dump(), "t.json")); };
+  Json bytes = Json::parse(hugging_face_tokenizer(ByteTokenizer(), 32).tokenizer_json);
+  EXPECT_EQ(name(bytes), "bytes");
+  std::swap(bytes["model"]["vocab"]["a"], bytes["model"]["vocab"]["b"]);
+  EXPECT_EQ(name(bytes), "");
+  EXPECT_EQ(name(small()), "");
 }
 
 // The number that no token may have.

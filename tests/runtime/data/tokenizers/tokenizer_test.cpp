@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <numeric>
 
 #include "runtime/base/config_file.h"
@@ -50,6 +51,22 @@ TEST(MakeTokenizer, SaysWhatCannotBeOne) {
   ASSERT_FALSE(damaged.ok());
   EXPECT_EQ(damaged.failure().error, Error::kInvalidData);
   EXPECT_THAT(damaged.failure().message, HasSubstr("line 1"));
+}
+
+// The size is looked at before anything is read: a file of many gigabytes is refused at once.
+TEST(MakeTokenizer, ReadsNoFileThatIsTooLargeForATokenizer) {
+  constexpr std::uint64_t kMost = 128 << 20;
+  const Scratch scratch;
+  for (const char* name : {"large.json", "large.tiktoken"}) {
+    const auto path = scratch.file(name, "");
+    std::filesystem::resize_file(path, 64 * kMost);
+    EXPECT_THAT(make_tokenizer(path.string()).failure().message, AllOf(HasSubstr(name), HasSubstr("134217728")));
+    std::filesystem::resize_file(path, kMost + 1);
+    EXPECT_THAT(make_tokenizer(path.string()).failure().message, HasSubstr("134217728"));
+  }
+  const auto path = scratch.file("most.json", "");
+  std::filesystem::resize_file(path, kMost);
+  EXPECT_THAT(make_tokenizer(path.string()).failure().message, HasSubstr("it is no JSON"));
 }
 
 TEST(MakeTokenizer, ReadsTheRanksOfGpt2FromWhereTheyAreKeptAndBelievesNoOther) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "runtime/base/config_file.h"
 #include "runtime/base/config_keys.h"
 
@@ -93,7 +95,7 @@ TEST(ImportChoice, OfAnotherValueOfEveryKeyIsTakenOrRefusedByName) {
       }
       ASSERT_FALSE(status.ok()) << key.path();
       EXPECT_EQ(status.failure().error, Error::kUsage);
-      const std::string name = key.name == "vocabulary" ? "the vocabulary" : key.path();
+      const std::string name = key.name == "vocabulary" ? "data.tokenizer = bytes has" : key.path();
       EXPECT_THAT(status.failure().message,
                   AllOf(HasSubstr(name), HasSubstr("DIR/config.json says " + model.description.names.at(key.path()))));
     }
@@ -149,16 +151,16 @@ TEST(ImportChoice, KeepsRowsBehindTheTokensOfATokenizerThatIsNamed) {
   EXPECT_FALSE(check_agrees(with("gpt2", 50257, 0), model).ok()) << "another model's tokenizer";
 }
 
-TEST(ImportChoice, TakesTheTokenizerBesideItWhereNoneWithANameFits) {
+TEST(ImportChoice, TakesTheTokenizerBesideItElseOneOfThatSize) {
   DescribedModel model = gpt2();
-  const auto tokenizer = [&] {
-    return load_config({{}, {}, settings_of(model.description.model, "/model/tokenizer.json")})->data.tokenizer;
+  const auto tokenizer = [&](const std::string& beside) {
+    return load_config({{}, {}, settings_of(model.description.model, beside)})->data.tokenizer;
   };
-  EXPECT_EQ(tokenizer(), "bytes");
-  model.description.model.vocabulary = 50257;
-  EXPECT_EQ(tokenizer(), "gpt2");
-  model.description.model.vocabulary = 50304;
-  EXPECT_EQ(tokenizer(), "/model/tokenizer.json");
+  for (const auto& [vocabulary, name] : {std::pair{256, "bytes"}, {50257, "gpt2"}, {50304, "bytes"}}) {
+    model.description.model.vocabulary = vocabulary;
+    EXPECT_EQ(tokenizer({}), name);
+    EXPECT_EQ(tokenizer("/model/tokenizer.json"), "/model/tokenizer.json");
+  }
 }
 
 TEST(ImportChoice, NeedsHeadsThatShareTheWidth) {
