@@ -54,7 +54,7 @@ void JournalCheck::take(const EventWindow& window, const TracedJournal& entries)
   for (const auto& [position, entry] : entries.entries()) {
     check_order(entry);
     members_.follow(entry);
-    if (entry.kind == EntryKind::kAdd) begins_.try_emplace(entry.branch, entry.step.value);
+    if (entry.kind == EntryKind::kAdd) begin_branch(entry);
     if (entry.kind == EntryKind::kCommit) check_one_commit(entry);
     before_ = entry;
   }
@@ -70,10 +70,20 @@ std::size_t JournalCheck::size() const {
   return size;
 }
 
-void JournalCheck::report(std::vector<Violation>& out) {
+void JournalCheck::report(std::vector<Violation>& out, std::vector<std::string>& notes) {
+  std::ranges::move(untold_, std::back_inserter(notes));
   append_in_order(std::move(copies_), out);
   std::ranges::move(repeated_, std::back_inserter(out));
   std::ranges::move(disordered_, std::back_inserter(out));
+}
+
+void JournalCheck::begin_branch(const TracedEntry& added) {
+  const std::uint64_t begin = added.step.value;
+  if (!begins_.try_emplace(added.branch, begin).second || begin <= told_end_) return;
+  const bool is_one = begin == told_end_ + 1;
+  untold_.push_back(compose(is_one ? "step " : "steps ", told_end_, is_one ? "" : compose(" to ", begin - 1),
+                            is_one ? " is" : " are",
+                            " in no trace, as what one process trains (--single), and not checked"));
 }
 
 // Checks that a position has one entry, whichever process recorded it.
@@ -102,6 +112,7 @@ void JournalCheck::check_order(const TracedEntry& entry) {
 // One step of a branch, one commit.
 void JournalCheck::check_one_commit(const TracedEntry& commit) {
   ++commit_count_;
+  told_end_ = std::max(told_end_, commit.step.value + 1);
   EvenRuns& positions = steps_[commit.branch];
   const auto first = positions.find(commit.step.value);
   if (!first) return positions.add(commit.step.value, commit.position.value);

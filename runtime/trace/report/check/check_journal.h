@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -37,12 +38,13 @@ class JournalCheck {
   // How many things are kept of all entries so far.
   [[nodiscard]] std::size_t size() const;
 
-  // Appends what was found.
-  void report(std::vector<Violation>& out);
+  // Appends what was found, and the steps that no entry tells of: a branch began behind them.
+  void report(std::vector<Violation>& out, std::vector<std::string>& notes);
 
  private:
   void compare_with_first(const RunTrace& trace, const TracedJournal& entries, const TracedEvent& copy,
                           const EventOrder& order);
+  void begin_branch(const TracedEntry& added);
   void check_order(const TracedEntry& entry);
   void check_one_commit(const TracedEntry& commit);
 
@@ -50,10 +52,12 @@ class JournalCheck {
   std::map<Branch, std::uint64_t> begins_;
   std::map<Branch, EvenRuns> steps_;  // committed ones, with their positions
   std::uint64_t commit_count_ = 0;
+  std::uint64_t told_end_ = 0;  // behind the last step that a commit tells of
   std::optional<TracedEntry> before_;
   std::vector<TimedViolation> copies_;
   std::vector<Violation> repeated_;
   std::vector<Violation> disordered_;
+  std::vector<std::string> untold_;
 };
 
 }  // namespace shoal

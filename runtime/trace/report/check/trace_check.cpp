@@ -83,7 +83,7 @@ Result<CheckReport> check_trace(const EventPieces& pieces, std::size_t window_ev
   SumDigests sums(pieces.frame(), journal.members());
   auto commits = check_commits(trace, journal, *passing, sums, report);
   if (!commits) return commits.failure();
-  journal.report(report.violations);
+  journal.report(report.violations, report.notes);
   auto followers = check_followers(trace, report.memory, report.violations);
   if (!followers) return followers.failure();
   append_digests(states, sums, report);

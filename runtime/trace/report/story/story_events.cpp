@@ -75,8 +75,10 @@ class Picking {
   void find(const TracedEvent& traced) {
     const TraceEvent& event = traced.event;
     if (is_plan(event) || is_of(event, name_)) stretches_[event.cause.branch].add(traced.time_ns);
-    if (!is_commit(event)) return;
-    commits_.emplace_back(event.cause.branch, traced.time_ns);
+    if (is_commit(event)) commits_.emplace_back(event.cause.branch, traced.time_ns);
+    // What counts at a position may be another record than this one: all of them are wanted.
+    const bool is_added = is_entry(event) && event.detail_text() == "AddReplica";
+    if (is_added || is_commit(event)) positions_.insert(event.cause.position);
   }
 
   // A branch of which nothing but a commit is there has no story.
@@ -105,7 +107,7 @@ class Picking {
     const bool is_of_an_entry =
         is_entry(event) || event.kind == TraceKind::kStageCommit || event.kind == TraceKind::kManifest;
     if (!is_of_an_entry) return false;
-    return positions_.contains(event.cause.position) || event.detail_text() == "AddReplica";
+    return positions_.contains(event.cause.position);
   }
 
   RunTrace in_order() {
@@ -120,7 +122,7 @@ class Picking {
   MicrobatchName name_;
   std::map<Branch, Stretch> stretches_;
   std::vector<std::pair<Branch, std::int64_t>> commits_;
-  std::set<JournalPosition> positions_;  // of the step's commits, and of what was recorded meanwhile
+  std::set<JournalPosition> positions_;  // of commits, of added replicas, and of what was recorded meanwhile
   std::vector<std::pair<TracedEvent, std::uint64_t>> kept_;  // with their numbers
 };
 

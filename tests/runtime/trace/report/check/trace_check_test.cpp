@@ -360,6 +360,16 @@ TEST(TraceCheck, ABranchNeedNotRepeatTheStepsOfTheOneBeforeIt) {
                                 Field(&Violation::text, HasSubstr("the state after 3 steps of branch 1")))));
 }
 
+TEST(TraceCheck, SaysWhichStepsAreInNoTrace) {
+  TraceBench bench;  // of three steps
+  go_on_with(bench, {.steps = 5, .branch = Branch{1}});
+  EXPECT_TRUE(check(bench).is_good()) << all_of(check(bench));
+  EXPECT_THAT(check(bench).notes, Contains(HasSubstr("steps 3 to 4 are in no trace")));
+  TraceBench again;
+  go_on_with(again, {.steps = 3, .branch = Branch{1}});
+  EXPECT_THAT(check(again).notes, Not(Contains(HasSubstr("in no trace")))) << "the control";
+}
+
 TEST(TraceCheck, SaysWhoseDigestsItCouldNotCompare) {
   TraceBench bench;
   go_on_with(bench, {.stages = 1});
