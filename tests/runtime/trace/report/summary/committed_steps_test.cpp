@@ -45,7 +45,8 @@ std::string expected_text(const std::vector<StepTimes>& steps) {
   }
   if (!steps.empty() && !is_traced) return "steps are traced";
   if (count == 0) return "no two whole steps";
-  return compose(ms_text(total / static_cast<std::int64_t>(count)), "   100.0 %\n  (mean of ", count, " of ",
+  const char* const share = total > 0 ? "100.0" : "0.0";  // of no time at all nothing is a part
+  return compose(ms_text(total / static_cast<std::int64_t>(count)), "   ", share, " %\n  (mean of ", count, " of ",
                  steps.size());
 }
 
