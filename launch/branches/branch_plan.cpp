@@ -159,7 +159,7 @@ Result<BranchTurn> turn_of(const BranchPlan& plan, const BegunBranch& begun) {
   const BranchRecord& record = begun.record;
   const bool is_other = plan.wish.name != record.name;
   if (is_other && !begun.is_half_made) return BranchTurn::kBegin;
-  // What another change would take the freedom from, as that of sync.reduction does, counts by that other change.
+  // Another change that would take a key's freedom, as one of sync.reduction does, counts by itself.
   const bool sets_otherwise = std::ranges::any_of(plan.changes, [&plan](const KeyChange& change) {
     const ConfigKey* key = find_config_key(change.key);
     return key != nullptr && rule_between(*key, plan.was, plan.was).freedom != KeyFreedom::kFree;

@@ -6,14 +6,12 @@
 #include "launch/processes/run_directory.h"
 #include "launch/processes/start_points.h"
 #include "launch/say.h"
-#include "runtime/data/tokenizers/tokenizer.h"
 
 namespace shoal {
 
 Result<SavedRun> open_saved_run(const std::string& run_directory, std::optional<std::uint64_t> step) {
-  auto config = read_run_config(run_directory);
+  const auto config = read_run_config(run_directory);
   if (!config) return config.failure();
-  if (auto status = settle_vocabulary(*config); !status) return status.failure();
   const RunDirectory run{run_directory};
   const auto folder = run.checkpoints(*config);
   auto found = find_checkpoint(folder, id_of(run), step);
@@ -24,7 +22,10 @@ Result<SavedRun> open_saved_run(const std::string& run_directory, std::optional<
     return fail(Error::kInvalidData, compose("no checkpoint in ", folder.string(),
                                              " yet; the first is written after checkpoint.every steps or at the end"));
   }
-  return SavedRun{*config, std::move(*found->checkpoint)};
+  auto tokenizer = make_tokenizer(config->data.tokenizer);
+  if (!tokenizer) return tokenizer.failure();
+  if (auto status = check_vocabulary(*config, **tokenizer); !status) return status.failure();
+  return SavedRun{*config, std::move(*found->checkpoint), std::move(*tokenizer)};
 }
 
 }  // namespace shoal

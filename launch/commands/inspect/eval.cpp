@@ -35,10 +35,9 @@ bool is_there(const std::string& data) {
 
 // Another text, or other shards, count from the beginning to the end: they were not split, and nothing of them was
 // trained on.
-Result<std::shared_ptr<const Tokens>> tokens_to_evaluate(const EvalOptions& options, const Config& config,
-                                                         const Tokenizer& tokenizer) {
-  if (!options.data) return open_so_far(RunDirectory{options.run_directory}, config);
-  auto tokens = open_evaluation_text(*options.data, tokenizer, config.model.vocabulary);
+Result<std::shared_ptr<const Tokens>> tokens_to_evaluate(const EvalOptions& options, const SavedRun& run) {
+  if (!options.data) return open_so_far(RunDirectory{options.run_directory}, run.config);
+  auto tokens = open_evaluation_text(*options.data, *run.tokenizer, run.config.model.vocabulary);
   if (tokens || tokens.failure().error != Error::kInvalidData) return tokens;
   return refusal_of_data(*options.data, tokens.failure(), is_there(*options.data));
 }
@@ -81,16 +80,14 @@ Result<int> run_eval(const EvalOptions& options) {
   if (auto ready = prepare_device(*device, program_folder()); !ready) return ready.failure();
   const auto run = open_saved_run(options.run_directory, options.step);
   if (!run) return run.failure();
-  const auto tokenizer = make_tokenizer(run->config.data.tokenizer);
-  if (!tokenizer) return tokenizer.failure();
-  const auto tokens = tokens_to_evaluate(options, run->config, **tokenizer);
+  const auto tokens = tokens_to_evaluate(options, *run);
   if (!tokens) return tokens.failure();
   if (!options.data) say_if_text_changed(*run, **tokens);
   auto executor = load_executor(*run, *device);
   if (!executor) return executor.failure();
   const EvaluationPlan plan(*tokens, static_cast<std::uint64_t>(run->config.model.context), run->config.batch);
   const auto made = evaluate_aloud(**executor, plan, plan.batch_count(options.batches),
-                                   TextBytes(**tokenizer, run->config.model.vocabulary));
+                                   TextBytes(*run->tokenizer, run->config.model.vocabulary));
   if (!made) return made.failure();
   const Evaluation& evaluation = **made;
   const std::uint64_t step = run->checkpoint.manifest().step;

@@ -18,17 +18,24 @@
 namespace shoal {
 namespace {
 
-// Returns the files that a published model's tokenizer consists of, by name, where the run has one of those: they go
-// along as they are. Those beside tokenizer.json may be missing.
-Result<std::map<std::string, std::string>> files_of_tokenizer(const std::filesystem::path& tokenizer) {
-  std::map<std::string, std::string> files;
-  if (tokenizer.extension() != ".json") return files;
-  auto text = read_file(tokenizer.string());
+using Files = std::map<std::string, std::string>;  // by name
+
+// A published model's tokenizer goes along as it is; what may lie beside its tokenizer.json, too.
+Result<Files> files_of_tokenizer(const SavedRun& run) {
+  const int context = run.config.model.context;
+  const std::filesystem::path own = run.config.data.tokenizer;
+  if (own.extension() != ".json") {
+    HuggingFaceTokenizer described = hugging_face_tokenizer(*run.tokenizer, context);
+    return Files{{"tokenizer.json", std::move(described.tokenizer_json)},
+                 {"tokenizer_config.json", std::move(described.config_json)}};
+  }
+  auto text = read_file(own.string());
   if (!text) return fail(Error::kInvalidData, text.failure().message);
-  files["tokenizer.json"] = std::move(*text);
+  Files files = {{"tokenizer.json", std::move(*text)},
+                 {"tokenizer_config.json", tokenizer_config_json(*run.tokenizer, context)}};
   for (const char* name :
        {"tokenizer_config.json", "special_tokens_map.json", "generation_config.json", "chat_template.jinja"}) {
-    if (auto beside = read_file((tokenizer.parent_path() / name).string())) files[name] = std::move(*beside);
+    if (auto beside = read_file((own.parent_path() / name).string())) files[name] = std::move(*beside);
   }
   return files;
 }
@@ -39,12 +46,10 @@ Result<int> run_export(const ExportOptions& options) {
   const auto run = open_saved_run(options.run_directory, options.step);
   if (!run) return run.failure();
   const Checkpoint& checkpoint = run->checkpoint;
-  const auto tokenizer = make_tokenizer(run->config.data.tokenizer);
-  if (!tokenizer) return tokenizer.failure();
   const auto weights = checkpoint.weights_image();
   if (!weights) return weights.failure();
   const auto exported = export_model(checkpoint.manifest(), *weights, run->config.model,
-                                     model_tensors(run->config.model), (*tokenizer)->end_of_text());
+                                     model_tensors(run->config.model), run->tokenizer->end_of_text());
   if (!exported) return exported.failure();
   const std::filesystem::path folder = options.to;
   std::error_code error;
@@ -53,15 +58,12 @@ Result<int> run_export(const ExportOptions& options) {
   }
   std::filesystem::create_directories(folder, error);
   if (error) return fail(Error::kIo, compose("cannot make ", folder.string(), ": ", error.message()));
-  const auto own = files_of_tokenizer(run->config.data.tokenizer);
-  if (!own) return own.failure();
-  const HuggingFaceTokenizer described = hugging_face_tokenizer(**tokenizer, run->config.model.context);
+  const auto described = files_of_tokenizer(*run);
+  if (!described) return described.failure();
   const TensorBlob& model = exported->model;
   std::map<std::string, std::string_view> files = {{"config.json", exported->config_json},
-                                                   {"model.safetensors", {model.as<char>(), model.byte_count()}},
-                                                   {"tokenizer.json", described.tokenizer_json},
-                                                   {"tokenizer_config.json", described.config_json}};
-  for (const auto& [name, text] : *own) files[name] = text;
+                                                   {"model.safetensors", {model.as<char>(), model.byte_count()}}};
+  files.insert(described->begin(), described->end());
   for (const auto& [name, bytes] : files) {
     if (const auto written = replace_file((folder / name).string(), bytes); !written) return written.failure();
   }

@@ -21,13 +21,11 @@ Result<int> run_sample(const SampleOptions& options) {
   if (auto ready = prepare_device(*device, program_folder()); !ready) return ready.failure();
   const auto run = open_saved_run(options.run_directory, options.step);
   if (!run) return run.failure();
-  const auto tokenizer = make_tokenizer(run->config.data.tokenizer);
-  if (!tokenizer) return tokenizer.failure();
   const auto weights = run->checkpoint.weights_image();
   if (!weights) return weights.failure();
   const auto sampler = TextSampler::make(run->config, *weights, *device);
   if (!sampler) return sampler.failure();
-  std::vector<std::int32_t> tokens = (*tokenizer)->encode(options.prompt);
+  std::vector<std::int32_t> tokens = run->tokenizer->encode(options.prompt);
   if (tokens.empty()) return fail(Error::kUsage, "--prompt is empty; give at least one character");
   const SamplerConfig config{options.temperature, static_cast<int>(options.top_k), options.seed};
   Utf8Stream characters;
@@ -36,7 +34,7 @@ Result<int> run_sample(const SampleOptions& options) {
   show(characters.add(options.prompt));
   for (std::uint64_t position = 0; position < options.tokens; ++position) {
     tokens.push_back((*sampler)->next(tokens, config, position));
-    show(characters.add((*tokenizer)->bytes_of(tokens.back())));
+    show(characters.add(run->tokenizer->bytes_of(tokens.back())));
     std::fflush(stdout);
   }
   print(characters.finish(), "\n");

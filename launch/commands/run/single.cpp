@@ -52,7 +52,7 @@ struct Parts {
   Config config;
   RunId run;
   std::shared_ptr<const Tokens> tokens;
-  std::shared_ptr<const Tokenizer> tokenizer;
+  std::optional<TextBytes> text_bytes;
   std::unique_ptr<StageExecutor> executor;
   TrainerProgress progress;
   Branch branch;
@@ -105,7 +105,7 @@ Result<Parts> open_parts(const RunDirectory& directory, const SingleOptions& opt
   parts.corpus_sha256 = recorded->sha256;
   auto tokenizer = make_tokenizer(parts.config.data.tokenizer);
   if (!tokenizer) return tokenizer.failure();
-  parts.tokenizer = *tokenizer;
+  parts.text_bytes.emplace(**tokenizer, parts.config.model.vocabulary);
   std::optional<Checkpoint> start;
   if (options.is_resumed) {
     auto found = find_start({directory, parts.config, parts.run, parts.corpus_sha256}, {kAnyStep, true});
@@ -307,8 +307,7 @@ class SingleRun {
       return stop_status().has_value();
     };
     const auto evaluate = [&] {
-      return evaluate_until(wants_stop, *parts_.executor, plan_, batches,
-                            TextBytes(*parts_.tokenizer, parts_.config.model.vocabulary));
+      return evaluate_until(wants_stop, *parts_.executor, plan_, batches, *parts_.text_bytes);
     };
     auto made = evaluate();
     while (!made) {

@@ -9,7 +9,6 @@ namespace {
 
 // Vocabularies are padded to a multiple of 64 or more, for speed; rarely to a multiple of 8.
 constexpr int kPaddingMultiple = 8;
-constexpr int kPaddingMax = 1024;
 
 bool can_be_padded(int unpadded, int described) {
   return described % kPaddingMultiple == 0 && described > unpadded && described <= unpadded + kPaddingMax;

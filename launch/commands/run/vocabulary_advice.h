@@ -6,6 +6,9 @@
 
 namespace shoal {
 
+// Models have no more rows than these behind the tokens of their tokenizer: padding, and special tokens.
+inline constexpr int kPaddingMax = 1024;
+
 struct VocabularyChoice {
   int tokens = 0;  // of the tokenizer
   int extra = 0;   // model.extra_tokens

@@ -78,6 +78,16 @@ Json added_tokens(const Tokenizer& tokenizer) {
 
 }  // namespace
 
+std::string tokenizer_config_json(const Tokenizer& tokenizer, int context) {
+  Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                 {"model_max_length", context},
+                 {"clean_up_tokenization_spaces", false}};
+  if (const auto end = tokenizer.end_of_text()) {
+    for (const char* name : {"bos_token", "eos_token"}) config[name] = tokenizer.bytes_of(*end);
+  }
+  return config.dump(2) + "\n";
+}
+
 HuggingFaceTokenizer hugging_face_tokenizer(const Tokenizer& tokenizer, int context) {
   const Json described = {{"version", "1.0"},
                           {"truncation", nullptr},
@@ -88,13 +98,7 @@ HuggingFaceTokenizer hugging_face_tokenizer(const Tokenizer& tokenizer, int cont
                           {"post_processor", nullptr},
                           {"decoder", byte_level()},
                           {"model", ByteLevelBpe(tokenizer).model()}};
-  Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
-                 {"model_max_length", context},
-                 {"clean_up_tokenization_spaces", false}};
-  if (const auto end = tokenizer.end_of_text()) {
-    for (const char* name : {"bos_token", "eos_token"}) config[name] = tokenizer.bytes_of(*end);
-  }
-  return {described.dump(1) + "\n", config.dump(2) + "\n"};
+  return {described.dump(1) + "\n", tokenizer_config_json(tokenizer, context)};
 }
 
 }  // namespace shoal

@@ -17,6 +17,9 @@ struct HuggingFaceTokenizer {
   std::string config_json;     // tokenizer_config.json
 };
 
+// Returns tokenizer_config.json alone.
+[[nodiscard]] std::string tokenizer_config_json(const Tokenizer& tokenizer, int context);
+
 // context: the most tokens that the model takes.
 [[nodiscard]] HuggingFaceTokenizer hugging_face_tokenizer(const Tokenizer& tokenizer, int context);
 

@@ -17,49 +17,26 @@ namespace shoal {
 namespace {
 
 // Some alternative of each matches at every character, so that the pieces leave no gap.
-constexpr std::string_view kGpt2 =
-    "'s|'t|'re|'ve|'m|'ll|'d"
-    R"(| ?\p{L}+)"
-    R"(| ?\p{N}+)"
-    R"(| ?[^\p{White_Space}\p{L}\p{N}]+)"
-    R"(|\p{White_Space}+(?!\P{White_Space}))"
-    R"(|\p{White_Space}+)";
-
+constexpr std::string_view kGpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 // White space before a digit is the end of what lies between digits.
 constexpr std::string_view kGpt2Digits =
-    "'s|'t|'re|'ve|'m|'ll|'d"
-    R"(| ?\p{L}+)"
-    R"(|\p{N})"
-    R"(| ?[^\p{White_Space}\p{L}\p{N}]+)"
-    R"(|\p{White_Space}+(?![^\p{White_Space}\p{N}]))"
-    R"(|\p{White_Space}+)";
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?![^\s\p{N}])|\s+)";
+constexpr std::string_view kLlama3 = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})"
+                                     R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kQwen2 = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
+                                    R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-constexpr std::string_view kLlama3 =
-    "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-    R"(|[^\r\n\p{L}\p{N}]?\p{L}+)"
-    R"(|\p{N}{1,3})"
-    R"(| ?[^\p{White_Space}\p{L}\p{N}]+[\r\n]*)"
-    R"(|\p{White_Space}*[\r\n]+)"
-    R"(|\p{White_Space}+(?!\P{White_Space}))"
-    R"(|\p{White_Space}+)";
-
-constexpr std::string_view kQwen2 =
-    "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-    R"(|[^\r\n\p{L}\p{N}]?\p{L}+)"
-    R"(|\p{N})"
-    R"(| ?[^\p{White_Space}\p{L}\p{N}]+[\r\n]*)"
-    R"(|\p{White_Space}*[\r\n]+)"
-    R"(|\p{White_Space}+(?!\P{White_Space}))"
-    R"(|\p{White_Space}+)";
-
-std::string_view expression_of(Pieces pieces) {
-  switch (pieces) {
-    case Pieces::kGpt2: return kGpt2;
-    case Pieces::kGpt2Digits: return kGpt2Digits;
-    case Pieces::kLlama3: return kLlama3;
-    case Pieces::kQwen2: return kQwen2;
+// Names Unicode's White_Space in place of PCRE2's own.
+std::string for_pcre2(std::string_view expression) {
+  std::string text;
+  for (std::size_t at = 0; at < expression.size(); ++at) {
+    const std::string_view two = expression.substr(at, 2);
+    const bool is_white = two == R"(\s)";
+    const bool is_other = two == R"(\S)";
+    text += is_white ? R"(\p{White_Space})" : is_other ? R"(\P{White_Space})" : expression.substr(at, 1);
+    at += is_white || is_other ? 1 : 0;
   }
-  return {};
+  return text;
 }
 
 PCRE2_SPTR units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
@@ -164,8 +141,18 @@ bool is_white(std::string_view character) {
 
 }  // namespace
 
+std::string_view expression_of(Pieces pieces) {
+  switch (pieces) {
+    case Pieces::kGpt2: return kGpt2;
+    case Pieces::kGpt2Digits: return kGpt2Digits;
+    case Pieces::kLlama3: return kLlama3;
+    case Pieces::kQwen2: return kQwen2;
+  }
+  return {};
+}
+
 Pretokenizer::Pretokenizer(Pieces pieces) : pattern_(std::make_unique<Pattern>()) {
-  const std::string_view expression = expression_of(pieces);
+  const std::string expression = for_pcre2(expression_of(pieces));
   pattern_->takes_ends_of_lines = pieces == Pieces::kLlama3 || pieces == Pieces::kQwen2;
   int error = 0;
   PCRE2_SIZE at = 0;
@@ -195,8 +182,8 @@ std::size_t Pretokenizer::settled_end(std::string_view window) const {
 }
 
 // Returns the first place in [from, to) between a character that ends a piece before white space and ASCII white space.
-// What a piece of white space is depends on what follows it alone: no piece spans such a place, and neither side knows
-// of the other. Marks end no piece before the end of a line where the expression gives it to them.
+// A piece of white space depends on what follows it alone: no piece spans such a place, and neither side knows of the
+// other. Marks end no piece before the end of a line where the expression gives it to them.
 std::size_t Pretokenizer::find_seam(std::string_view text, std::size_t from, std::size_t to) const {
   for (std::size_t at = from; at < to; ++at) {
     if (!is_ascii_white(text[at])) continue;

@@ -23,6 +23,9 @@ namespace shoal {
 
 enum class Pieces { kGpt2, kGpt2Digits, kLlama3, kQwen2 };
 
+// Returns the expression as it is published.
+[[nodiscard]] std::string_view expression_of(Pieces pieces);
+
 class Pretokenizer {
  public:
   explicit Pretokenizer(Pieces pieces = Pieces::kGpt2);

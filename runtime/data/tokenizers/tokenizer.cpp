@@ -95,18 +95,23 @@ std::string name_or_path(const std::string& tokenizer_json) {
   return name.empty() ? tokenizer_json : name;
 }
 
-Status settle_vocabulary(Config& config) {
-  if (named_vocabulary(config.data.tokenizer)) return Done{};
-  const auto tokenizer = make_tokenizer(config.data.tokenizer);
-  if (!tokenizer) return tokenizer.failure();
-  const int vocabulary = (*tokenizer)->vocabulary_size() + config.model.extra_tokens;
-  if (config.model.vocabulary == 0) config.model.vocabulary = vocabulary;
+Status check_vocabulary(const Config& config, const Tokenizer& tokenizer) {
+  const int vocabulary = tokenizer.vocabulary_size() + config.model.extra_tokens;
   if (config.model.vocabulary == vocabulary) return Done{};
   return fail(
       Error::kInvalidData,
       compose("the tokenizer ", config.data.tokenizer, " and model.extra_tokens = ", config.model.extra_tokens,
               " make a vocabulary of ", vocabulary, ", and model.vocabulary = ", config.model.vocabulary,
               ": another file was there when the configuration was made, or model.vocabulary is to be left out."));
+}
+
+Status settle_vocabulary(Config& config) {
+  if (named_vocabulary(config.data.tokenizer)) return Done{};
+  const auto tokenizer = make_tokenizer(config.data.tokenizer);
+  if (!tokenizer) return tokenizer.failure();
+  int& vocabulary = config.model.vocabulary;
+  if (vocabulary == 0) vocabulary = (*tokenizer)->vocabulary_size() + config.model.extra_tokens;
+  return check_vocabulary(config, **tokenizer);
 }
 
 }  // namespace shoal

@@ -63,6 +63,9 @@ class ByteTokenizer final : public Tokenizer {
 // Returns the name of the tokenizer that makes the same tokens as this file, where one has a name, else the path.
 [[nodiscard]] std::string name_or_path(const std::string& tokenizer_json);
 
+// Checks that the configuration was made for this tokenizer, by the number of its tokens. Errors: kInvalidData.
+[[nodiscard]] Status check_vocabulary(const Config& config, const Tokenizer& tokenizer);
+
 // Completes a configuration that was just put together: where data.tokenizer is a file, model.vocabulary becomes what
 // the file says. Errors: as make_tokenizer, and kInvalidData where the configuration says another number: it was made
 // for another file of that name.

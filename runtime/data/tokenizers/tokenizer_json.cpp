@@ -5,7 +5,6 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "runtime/base/compose.h"
@@ -19,11 +18,6 @@ namespace {
 using Json = nlohmann::json;
 using Numbers = std::unordered_map<std::string, std::int32_t>;  // by the printed form of a token
 
-// As they stand in the files, for the expressions of pretokenizer.h.
-constexpr std::string_view kLlama3 = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})"
-                                     R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr std::string_view kQwen2 = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
-                                    R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 // Digest of GPT-2's tokens in the order of their ranks, each behind its size and a colon.
 constexpr std::string_view kGpt2TokensSha256 = "e9e45993123ec6a64707a12a963fa02d1c51d715b1f66650519ed8c417fbfaff";
 constexpr std::array<std::string_view, 4> kEndsOfText = {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"};
@@ -70,8 +64,10 @@ std::optional<Pieces> pieces_of_split(const Json& split) {
       is_type(split, "Split") && member(split, "behavior") == Json("Isolated") && member(split, "invert") != Json(true);
   if (!is_plain) return std::nullopt;
   const Json& expression = member(member(split, "pattern"), "Regex");
-  if (expression == Json(kLlama3)) return Pieces::kLlama3;
-  return expression == Json(kQwen2) ? std::optional(Pieces::kQwen2) : std::nullopt;
+  for (const Pieces pieces : {Pieces::kLlama3, Pieces::kQwen2}) {
+    if (expression == Json(expression_of(pieces))) return pieces;
+  }
+  return std::nullopt;
 }
 
 std::optional<Pieces> pieces_of_sequence(const Json& steps) {
@@ -169,7 +165,6 @@ class Parsing {
   void read_vocabulary() {
     const Json& vocabulary = member(bpe_, "vocab");
     if (!vocabulary.is_object()) refuse("\"model\" has no \"vocab\"");
-    std::unordered_set<std::string> seen;
     for (const auto& [name, value] : vocabulary.items()) {
       const std::int32_t number = number_of(value, name);
       const auto special = specials_.find(name);
@@ -224,6 +219,9 @@ class Parsing {
   Numbers numbers_;
 };
 
+// Ends a text before the next one begins.
+void add(Sha256& digest, const std::string& text) { digest.update(compose(text.size(), ":", text)); }
+
 }  // namespace
 
 Result<BpeModel> parse_tokenizer_json(std::string_view text, const std::string& where) {
@@ -238,14 +236,13 @@ Result<BpeModel> parse_tokenizer_json(std::string_view text, const std::string& 
 
 std::string digest_of(const BpeModel& model) {
   Sha256 digest;
-  const auto add = [&digest](const std::string& text) { digest.update(compose(text.size(), ":", text)); };
-  for (const std::string& token : model.tokens) add(token);
-  for (const std::int32_t special : model.specials) add(compose("special ", special));
-  if (model.end_of_text) add(compose("end ", *model.end_of_text));
-  add(compose("pieces ", static_cast<int>(model.pieces), model.takes_whole_pieces ? " whole" : ""));
+  for (const std::string& token : model.tokens) add(digest, token);
+  for (const std::int32_t special : model.specials) add(digest, compose("special ", special));
+  if (model.end_of_text) add(digest, compose("end ", *model.end_of_text));
+  add(digest, compose("pieces ", static_cast<int>(model.pieces), model.takes_whole_pieces ? " whole" : ""));
   if (!model.merges) return digest.hex();
-  add("merges");
-  for (const auto& [left, right] : *model.merges) add(compose(left, " ", right));
+  add(digest, "merges");
+  for (const auto& [left, right] : *model.merges) add(digest, compose(left, " ", right));
   return digest.hex();
 }
 
@@ -262,9 +259,7 @@ std::string name_of(const BpeModel& model) {
                            model.specials.size() == 1 && model.tokens[kEnd] == "<|endoftext|>";
   if (!may_be_gpt2) return {};
   Sha256 digest;
-  for (std::size_t token = 0; token < kEnd; ++token) {
-    digest.update(compose(model.tokens[token].size(), ":", model.tokens[token]));
-  }
+  for (std::size_t token = 0; token < kEnd; ++token) add(digest, model.tokens[token]);
   return digest.hex() == kGpt2TokensSha256 ? "gpt2" : "";
 }
 

@@ -87,7 +87,7 @@ using Segments = std::vector<Elf64_Phdr>;
 
 using Dynamic = std::vector<Elf64_Dyn>;
 
-// What a library needs is listed there; nothing of a file without such a list.
+// Reads what a library needs; nothing of a file without such a list.
 [[nodiscard]] Result<Dynamic> read_dynamic(const InputFile& file, const Segments& segments) {
   const auto found = std::ranges::find(segments, PT_DYNAMIC, &Elf64_Phdr::p_type);
   if (found == segments.end() || found->p_filesz > kDynamicMax) return Dynamic();

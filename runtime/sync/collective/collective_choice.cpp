@@ -30,7 +30,7 @@ std::string CollectiveChoice::lack_of_offers(const CollectiveOffers& offers) con
   return is_common ? said->second : compose("replica ", first->first, ": ", said->second);
 }
 
-// What a member lacks altogether goes before what two of them cannot do with each other.
+// Names a lack of one member before what two of them cannot do with each other.
 std::optional<std::string> CollectiveChoice::lack_of(const CollectiveOffers& offers) const {
   if (std::ranges::any_of(offers, [](const auto& entry) { return !entry.second; })) return lack_of_offers(offers);
   const auto& [first_member, first] = *offers.begin();

@@ -8,6 +8,7 @@
 
 #include "launch/commands/run/import/import_choice.h"
 #include "launch/commands/run/model_tensors.h"
+#include "launch/commands/run/vocabulary_advice.h"
 #include "launch/processes/run_directory.h"
 #include "launch/processes/text/recorded_text.h"
 #include "launch/say.h"
@@ -31,8 +32,6 @@ namespace shoal {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kFewRows = 1024;  // models have no more of them for padding and special tokens
 
 Result<DescribedModel> read_description(const fs::path& folder) {
   const std::string path = (folder / "config.json").string();
@@ -189,7 +188,7 @@ Result<int> run_import(const ImportOptions& options) {
   if (!digest) return digest.failure();
   if (!chosen->warning.empty()) say("warning: ", chosen->warning);
   if (const int extra = chosen->config.model.extra_tokens; extra > 0) {
-    say(extra > kFewRows ? "warning: is it the model's tokenizer? The" : "the", " last ", extra,
+    say(extra > kPaddingMax ? "warning: is it the model's tokenizer? The" : "the", " last ", extra,
         " rows of the vocabulary are of no token of data.tokenizer (model.extra_tokens)");
   }
   if (described->description.model.context > chosen->config.model.context) {

@@ -2,8 +2,8 @@
 #include "runtime/trace/report/story/story_events.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
-#include <numeric>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -76,7 +76,7 @@ class Picking {
     const TraceEvent& event = traced.event;
     if (is_plan(event) || is_of(event, name_)) stretches_[event.cause.branch].add(traced.time_ns);
     if (is_commit(event)) commits_.emplace_back(event.cause.branch, traced.time_ns);
-    // What counts at a position may be another record than this one: all of them are wanted.
+    // Another record than this one may count at its position: all of them are wanted.
     const bool is_added = is_entry(event) && event.detail_text() == "AddReplica";
     if (is_added || is_commit(event)) positions_.insert(event.cause.position);
   }

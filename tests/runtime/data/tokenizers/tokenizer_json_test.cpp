@@ -224,7 +224,7 @@ TEST(TokenizerJson, NamesWhatIsWrongInAShortSentence) {
   EXPECT_THAT(refusal(file.dump()), HasSubstr(std::string(63, 'x') + "\ufffd\"...")) << "cut within a character";
 }
 
-// What is written out for another library takes the square of a token's length.
+// Writing a token out for another library takes the square of its length.
 TEST(TokenizerJson, HasTokensThatAreNoLongerThanRanks) {
   Json file = small();
   file["model"]["vocab"][std::string(4096, 'a')] = 260;

@@ -64,7 +64,7 @@ TEST_F(LibraryFiles, WhatALibraryNeedsIsFoundAsTheLoaderFindsIt) {
   EXPECT_EQ(damaged(path("other")), "lib/libb.so") << "behind those of an RPATH";
 }
 
-// Where a library has both, its RPATH counts neither for itself nor for what it needs.
+// An RPATH beside a RUNPATH counts neither for the library itself nor for what it needs.
 TEST_F(LibraryFiles, AnRpathBesideARunpathCountsForNobody) {
   write("lib/libb.so", {}, 10);
   write("other/liba.so", {{"libb.so"}, "", ""});
